@@ -149,8 +149,10 @@ def print_tenths(rows: Sequence[Mapping[str, Any]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.long", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=STEPS, default="quick")
-    parser.add_argument("--layout", choices=LAYOUTS, help="only write with retention, and print the blocks as JSON")
-    parser.add_argument("--compressed", action="store_true", help="only write the compressed steps")
+    parser.add_argument(
+        "--layout", choices=LAYOUTS, help="Only write with retention under this layout, and print the blocks as JSON."
+    )
+    parser.add_argument("--compressed", action="store_true", help="Only write the compressed steps.")
     options = parser.parse_args()
     if options.layout or options.compressed:
         kept, compressed = STEPS[options.size]

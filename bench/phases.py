@@ -260,7 +260,7 @@ def print_results(results: Sequence[Result]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.phases", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=STEPS, default="quick")
-    parser.add_argument("--program", choices=TRUE_NAMES, action="append", help="only this one")
+    parser.add_argument("--program", choices=TRUE_NAMES, action="append", help="Measure only this program; may be repeated.")
     options = parser.parse_args()
     steps = STEPS[options.size]
     commands = {name: [*command, str(steps)] for name, command in build().items()}

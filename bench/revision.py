@@ -116,7 +116,9 @@ def main() -> int:
     bounds = harness.bounds("revision")
     parser = argparse.ArgumentParser(prog="bench.revision", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="quick")
-    parser.add_argument("--before", default=bounds["before"], metavar="REVISION", help="the earlier commit")
+    parser.add_argument(
+        "--before", default=bounds["before"], metavar="REVISION", help="The earlier commit, with which this checkout is compared."
+    )
     arguments = parser.parse_args()
     before = built_library(arguments.before)
     for target in TARGETS:

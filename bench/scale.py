@@ -191,7 +191,7 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.scale", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="quick")
-    parser.add_argument("--seed", type=int, help="draw the same ranks again")
+    parser.add_argument("--seed", type=int, help="Seed of the drawn ranks: the same seed draws the same ranks.")
     given = parser.parse_args()
     size = SIZES[given.size]
     seed = random.SystemRandom().randrange(2**32) if given.seed is None else given.seed

@@ -33,9 +33,9 @@ def classes() -> list[Class]:
 def problems_of(one: Class) -> Iterator[str]:
     where = f"{one.path}:{one.line}: {one.name}"
     if one.lines > MOST_LINES:
-        yield f"{where} has {one.lines} lines in all its files; at most {MOST_LINES}: it holds a second concept"
+        yield f"{where} has {one.lines} lines in all its files; at most {MOST_LINES}: move its second concept to another class"
     if len(one.members) > MOST_MEMBERS:
-        yield f"{where} has {len(one.members)} data members; at most {MOST_MEMBERS}: which of them belong together?"
+        yield f"{where} has {len(one.members)} data members; at most {MOST_MEMBERS}: make a class of those that belong together"
     if len(one.booleans) > MOST_BOOLEANS:
         names = ", ".join(one.booleans)
         yield f"{where} has {len(one.booleans)} booleans ({names}); at most {MOST_BOOLEANS}: make them one state enum"

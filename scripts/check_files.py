@@ -18,18 +18,18 @@ BINARIES = {".png", ".xz"}  # pictures of the docs, and streams and logs of earl
 
 
 def binary(path: Path) -> Iterator[str]:
-    """What a program left behind and a hasty `git add` took."""
+    """Yields a problem for a file that is no text: probably output of a program that was added by mistake."""
     if path.suffix not in BINARIES and b"\0" in (ROOT / path).read_bytes():
-        yield f"{path}: no text: what programs write does not belong into the repository"
+        yield f"{path}: is no text file: remove it from the repository, which must not have output of programs"
 
 
 def problems_of(path: Path) -> Iterator[str]:
     lines = (ROOT / path).read_text(errors="replace").splitlines()
     if len(lines) > MAX_LINES:
-        yield f"{path}: {len(lines)} lines; past {MAX_LINES} look for the second concept in it"
+        yield f"{path}: {len(lines)} lines; at most {MAX_LINES}: move its second concept to another file"
     named = {word.lower() for part in path.with_suffix("").parts for word in part.replace("-", "_").split("_")}
     if named & EMPTY_NAMES:
-        yield f"{path}: the name says nothing about what is in it: {', '.join(sorted(named & EMPTY_NAMES))}"
+        yield f"{path}: rename it: '{', '.join(sorted(named & EMPTY_NAMES))}' does not say what the file has"
     for number, line in enumerate(lines, start=1):
         if len(line) > MAX_COLUMNS:
             yield f"{path}:{number}: {len(line)} columns; at most {MAX_COLUMNS}"

@@ -16,10 +16,10 @@ def mpi_includes() -> list[str]:
 
 
 def problem_of(header: Path, language: str, folder: Path) -> str:
-    """The compiler's text when a file that includes only this header does not compile."""
+    """Compiles a file that includes only this header. Returns the compiler's messages if it fails, else ""."""
     compiler, standard, suffix = {"C": ("gcc", "c11", "c"), "C++": ("g++", "c++20", "cpp")}[language]
     source = folder / f"alone.{suffix}"
-    # Twice, so that a missing include guard is seen as well.
+    # Includes the header twice, so that a missing include guard is an error.
     include = f"#include <{header.relative_to('include')}>\n"
     source.write_text(include + include + "int alone;\n")
     flags = [f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DOMPI_SKIP_MPICXX"]

@@ -31,7 +31,7 @@ def problems_of(path: Path) -> Iterator[str]:
         line = text.count("\n", 0, match.start()) + 1
         page = (ROOT / path.parent / unquote(target)).resolve() if target else ROOT / path
         if not page.exists():
-            yield f"{path}:{line}: {match.group(1)} leads nowhere"
+            yield f"{path}:{line}: {match.group(1)}: no such file"
         elif anchor and page.suffix == ".md" and anchor not in anchors_of(page):
             yield f"{path}:{line}: {match.group(1)}: the page has no such heading"
 

@@ -13,7 +13,7 @@ from language.passage import Name, Passage
 
 
 def draw(below: list[str], seed: int, count: int) -> list[Passage | Name]:
-    """As many comments as messages as names, of what the seed chooses from the files below `below`."""
+    """Draws the same number of comments, messages and names by the seed, from the files below `below`."""
     comments: list[Passage | Name] = []
     messages: list[Passage | Name] = []
     names: dict[str, Passage | Name] = {}

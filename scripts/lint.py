@@ -19,7 +19,7 @@ SHOWN_LINES = 40
 class Check:
     name: str
     command: tuple[str, ...]
-    fix: tuple[str, ...] = ()  # what mends it; empty: a person does
+    fix: tuple[str, ...] = ()  # command that corrects the files; empty: a person must do it
 
 
 def checks() -> list[Check]:
@@ -62,11 +62,11 @@ def run(check: Check, fix: bool) -> bool:
 def main() -> int:
     fix = "--fix" in sys.argv[1:]
     wanted = [check for check in checks() if check.fix or not fix]
-    # One after another when mending: two tools may want the same file.
+    # With --fix, the checks run one after another, because two tools may change the same file.
     with ThreadPoolExecutor(max_workers=1 if fix else 2) as pool:
         results = list(pool.map(lambda check: run(check, fix), wanted))
     if not all(results):
-        print("lint: `make format` mends the formats; the rest is for you" if not fix else "format: see above")
+        print("lint: `make format` corrects the formats; correct the other problems by hand" if not fix else "format: see above")
     return 0 if all(results) else 1
 
 

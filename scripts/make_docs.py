@@ -25,9 +25,9 @@ def key_page() -> Iterator[tuple[Path, str]]:
     yield Path("docs/keys.md"), keys.page(tailrace.keys()) + "\n"
 
 
-# Each gives paths and texts: a further kind of generated page is one more name.
+# Functions that yield the path and text of generated pages. To add a kind of page, add its function here.
 GENERATORS = (key_page, c.pages, cpp.pages, fortran.pages, python.pages, tables.pages, man_pages.pages)
-# What is in them is generated.
+# Folders that have only generated pages.
 FOLDERS = ("docs/man", "docs/reference")
 
 
@@ -51,14 +51,14 @@ def generate(check: bool) -> Iterator[str]:
         if (ROOT / path).exists() and (ROOT / path).read_text() == text:
             continue
         if check:
-            yield f"{path}: not what its sources say today: run `make docs`"
+            yield f"{path}: differs from what its sources give: run `make docs`"
             continue
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text)
         print(f"wrote {path}")
     for path in sources(*(f"{folder}/*" for folder in FOLDERS)):
         if path not in made:
-            yield f"{path}: nothing makes this page any more: remove it"
+            yield f"{path}: no generator makes this page: remove it"
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def pages_of(name: str, command: Any, parent: Any, epilog: str, others: Sequence[str]) -> Iterator[tuple[Path, str]]:
-    """Of a command; of a group of commands, one more for each of them."""
+    """The page of a command; for a group of commands, also the page of each of its commands."""
     with command.make_context(name.rpartition("-")[2], [], parent=parent, resilient_parsing=True) as context:
         of_group = getattr(command, "commands", {})
         terms = [(f"{escaped(name)}\\-{inner}(1)", short_help(of_group[inner])) for inner in of_group]
@@ -69,7 +69,7 @@ def manual(name: str, command: Any, context: Any, epilog: str, others: Sequence[
 
 
 def short_help(command: Any) -> str:
-    """The first sentence."""
+    """The first sentence of a command's help text."""
     return re.split(r"\.(?:\s|$)", " ".join(MARKUP.sub("", command.help).split()), maxsplit=1)[0]
 
 
@@ -88,7 +88,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def line_of(text: str) -> str:
-    """A line of text, which must not begin as a request does."""
+    """A line of text for troff. A line that begins with . or ' gets the escape \\&, because it would be a request."""
     return re.sub(r"^([.'])", r"\\&\1", escaped(text))
 
 

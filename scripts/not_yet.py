@@ -1,4 +1,4 @@
-"""What does not pass a check yet (scripts/not_yet.toml). The list may only shrink: entries that pass now are reported."""
+"""Reads scripts/not_yet.toml, the list of what does not pass a check yet. Reports entries that pass now: the list only shrinks."""
 
 from __future__ import annotations
 

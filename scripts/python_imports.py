@@ -1,4 +1,4 @@
-"""Which module of python/tailrace/ imports which: inside functions and under TYPE_CHECKING too. And circles in such a graph."""
+"""Lists the imports between modules of python/tailrace/, also those in functions and under TYPE_CHECKING. Finds circles in them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def modules_in(root: Path) -> dict[str, Module]:
 
 
 def imports_of(module: Module, text: str, known: Mapping[str, Module]) -> list[Import]:
-    """Those of other modules of the package, each once."""
+    """The imports of other modules of the package, each once."""
     seen: dict[str, Import] = {}
     for node in ast.walk(ast.parse(text)):
         for name in _names(node, module, known):
@@ -66,7 +66,7 @@ def _names(node: ast.AST, module: Module, known: Mapping[str, Module]) -> Iterat
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """For each group of nodes that reach each other, a shortest circle through its first: [a, b, c], where c leads to a again."""
+    """For each group of nodes that reach each other, a shortest circle through its first node: [a, b, c], where c leads to a."""
     reach = {node: _reached(node, graph) for node in graph}
     found, done = [], set()
     for node in sorted(graph):

@@ -71,7 +71,7 @@ def test_what_is_no_bundle_or_damaged_is_refused(tailrace_command: list[str], bu
     subprocess.run(["tar", "-C", bundle.parent, "-cf", plain, "."], check=True)
     assert "it has no index at its end; `tar -tf` lists other tar files" in call(tailrace_command, "ls", plain, status=2)
     assert "has no none: `tailrace ls" in call(tailrace_command, "extract", bundle, "none", "--into", tmp_path / "out", status=2)
-    assert "name the files to take" in " ".join(call(tailrace_command, "extract", bundle, status=2).split())
+    assert "name the files to extract" in " ".join(call(tailrace_command, "extract", bundle, status=2).split())
     whole = bundle.read_bytes()
     ((member,), _) = members(bundle, ["space and ü"])
     at = member["data_at"]

@@ -89,7 +89,7 @@ def test_a_difference_is_found_in_bundles(here: Here) -> None:
     said = here.compare(status=1)
     assert "Different after placed runs (1): out/a" in said
     assert "with the same bytes: 6 files and folders" in said  # out, old, kept, b, model.py, tailrace.toml
-    assert "Only there after placed runs (1): packed" in said
+    assert "Exist only after placed runs (1): packed" in said
 
 
 def test_bundles_of_earlier_runs_are_outputs_like_others(here: Here) -> None:

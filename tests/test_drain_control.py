@@ -106,7 +106,7 @@ def test_a_drain_that_runs_is_seen_and_waited_for(tailrace_command: list[str], c
     waited = Path(f"{looks}.2").read_text()
     assert "has not ended after 0 s" in waited
     assert waited.endswith("\n1\n")
-    assert Path(f"{looks}.3").read_text() == "nothing is left of killed jobs\n", "what a living drain uses is not touched"
+    assert Path(f"{looks}.3").read_text() == "no files of killed jobs were found\n", "what a living drain uses is not touched"
     assert delivered(case.target, "bundle") == made
     assert "everything is delivered" in call(tailrace_command, "wait", case.scratch, "--deadline", "60")
 
@@ -140,7 +140,7 @@ def test_scavenge_says_first_and_removes_then(tailrace_command: list[str], case:
     assert "would be removed" in call(tailrace_command, "scavenge", case.scratch, status=1)
     assert "removed: " in call(tailrace_command, "scavenge", case.scratch, "--remove")
     assert not list(case.scratch.iterdir())
-    assert "nothing is left of killed jobs" in call(tailrace_command, "scavenge", home)
+    assert "no files of killed jobs were found" in call(tailrace_command, "scavenge", home)
 
 
 def test_what_another_node_has_made_stays(case: DrainCase) -> None:

@@ -97,7 +97,7 @@ scratch = {literal(str(tmp_path / "scratch"))}
     for member, row in table_of(tmp_path / "out").items():
         if member % 3 == 2:
             assert (row["reason"], row["result"]) == ("missing", "")
-            assert "out.txt: the command has not written it" in row["message"]
+            assert "out.txt: the command has not written this output" in row["message"]
         else:
             assert (row["reason"], row["result"]) == ("", f"{member}.5"), row
 

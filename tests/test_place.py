@@ -115,7 +115,7 @@ def test_hashed_names_are_spread(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        ({"files": "d/{a}{b}", "to": "x"}, "nothing is between"),
+        ({"files": "d/{a}{b}", "to": "x"}, "have no text between them"),
         ({"files": "d/{a}.{a}", "to": "x"}, "twice"),
         ({"files": "d{n:number}/x", "to": "x"}, "only the name may have fields"),
         ({"files": "d/{a", "to": "x"}, "brace"),

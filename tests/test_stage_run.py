@@ -335,7 +335,7 @@ def test_the_exit_status_is_the_programs(staged: Staged) -> None:
     ("text", "said"),
     [
         ('files = ["out/**"]\nscratch = "/none"\n', "no such folder"),
-        ('files = ["out/**"]\nscratch = "BASE"\n', "is in the other"),
+        ('files = ["out/**"]\nscratch = "BASE"\n', "or contains it"),
         ('files = ["out/**"]\nscratch = "OPEN"\n', "sticky bit"),
         ('files = ["out/**"]\n', "are not set"),
         ('files = ["../out"]\nscratch = "/dev/shm"\n', "names no file below"),
@@ -366,7 +366,7 @@ def test_staging_needs_the_record(staged: Staged) -> None:
     line = [*staged.command, "run", "--config", str(staged.base / "tailrace.toml"), "--no-trace", "--", "true"]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
-    assert "leave out --no-trace" in done.stderr.replace("\n", " ")
+    assert "remove --no-trace" in done.stderr.replace("\n", " ")
 
 
 def test_ranks_stage_beside_each_other(staged: Staged) -> None:

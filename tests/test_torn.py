@@ -69,7 +69,7 @@ def test_files_of_a_killed_program_are_torn(tailrace_command: list[str], tmp_pat
     assert found[b"data/half.torn"] == b"the half\n"
     assert found[b"done"] == b"whole"
     for name in TORN:
-        assert f"while it had it open: {os.fsdecode(name)}.torn" in done.stdout
+        assert f"while it had the file open: {os.fsdecode(name)}.torn" in done.stdout
     # The program is started again, and writes them whole.
     (scratch / "empty").write_text("whole")
     again = subprocess.run(words[:5] + words[7:], capture_output=True, text=True, check=False, timeout=60)

@@ -254,7 +254,7 @@ def test_show_begins_with_a_head_and_obeys_its_options(tmp_path: Path, capsys: p
     assert main(["trace", "show", str(folder), "--directory", "/elsewhere", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == {}
     assert main(["trace", "show", str(folder), "--sort", "colour"]) == 2
-    assert "colour: no such order; one of time, bytes" in capsys.readouterr().err
+    assert "colour: no such order; choose one of time, bytes" in capsys.readouterr().err
 
 
 def test_files_belong_to_the_file_system_that_is_mounted_deepest(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_link_is_no_folder_of_logs(tmp_path: Path, target: str) -> None:
     (tmp_path / "there").mkdir()
     link = tmp_path / "log"
     link.symlink_to(tmp_path / target)
-    with pytest.raises(NotTraceable, match="a link; name the folder itself"):
+    with pytest.raises(NotTraceable, match="a symbolic link; name the folder itself"):
         make_log_folder(link)
     assert not (tmp_path / "not there").exists()
 

@@ -164,8 +164,8 @@ def test_a_damaged_log_is_reported_and_left_out(folder: Path, capsys: pytest.Cap
     [
         (["trace", "show", "nowhere"], "nowhere: No such file"),
         (["trace", "show", "empty"], "tailrace run --log"),
-        (["trace", "export", "text", "--to", "csv"], "text: not one of the inputs"),
-        (["trace", "export", "empty", "--to", "xml"], "xml: no such format; one of otf2"),
+        (["trace", "export", "text", "--to", "csv"], "text: no known input"),
+        (["trace", "export", "empty", "--to", "xml"], "xml: no such format; choose one of otf2"),
         (["trace", "export", "text", "--to", "csv", "-o", "text"], "text: File exists: remove it, or name another"),
         (["trace", "show", "torn"], "events.parquet: no Parquet file, or a damaged one"),
         (["trace", "query", "run", "select nothing from events"], "select nothing from events: Binder Error"),

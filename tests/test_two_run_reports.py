@@ -85,7 +85,7 @@ def test_page_and_terminal_say_the_same(tailrace_command: list[str], folder: Pat
     assert "What differs besides" in text
     assert not re.search(r"<script|https?://|src=|@import|url\((?!#)", page)
     assert "<rect" in page
-    for words in ("A took", "One run each", "dump.N"):
+    for words in ("A took", "Each is only one run", "dump.N"):
         assert (words in page) == (words in text)
 
 

@@ -1,4 +1,4 @@
-"""Chromium without a window, as benches and pictures of pages use it."""
+"""Starts Chromium without a window, for benches and for pictures of pages."""
 
 from __future__ import annotations
 

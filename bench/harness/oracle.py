@@ -1,4 +1,4 @@
-"""A run as strace saw it: calls and bytes by file, with those of the loader separate."""
+"""Reads the output of strace for a run: calls and bytes by file, those of the loader separate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put, as an array: nothing is lost on the way, or it is refused."""
+"""Converts values that are put to arrays of the variable's type. Refuses values that would change by the conversion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.characters import characters_of
 
 
 def refuse_masked(name: str, values: Any) -> None:
-    """Files hold fill values and no masks."""
+    """Refuses an array with masked elements, because a file stores fill values and no masks."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise _core.ERRORS["BAD_ARGUMENT"](
             f"the array for variable '{name}' has masked elements, and a mask is not stored: "
@@ -20,7 +20,7 @@ def refuse_masked(name: str, values: Any) -> None:
 
 
 def index_list(name: str, indices: Any) -> np.ndarray:
-    """Indices as the contract takes them; it refuses negative ones."""
+    """Indices as the unsigned 64-bit numbers that the contract takes; it refuses negative ones."""
     array = np.asarray(indices)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         hint = "; pass np.flatnonzero(mask) for a mask" if array.dtype.kind == "b" else ""
@@ -32,7 +32,7 @@ def index_list(name: str, indices: Any) -> np.ndarray:
 
 
 def one_dimension(name: str, dims: list[str], along: str | None) -> str:
-    """What the indices count, where the variable leaves no choice."""
+    """The dimension along which indices count: `along`, or the variable's only dimension. Raises BAD_ARGUMENT if it has several."""
     if along is not None:
         return along
     if len(dims) != 1:
@@ -61,7 +61,7 @@ def block_array(name: str, values: Any, variable: Any) -> Any:
 
 
 def whole_array(name: str, values: Any, variable: Any) -> np.ndarray:
-    """The same for an array that is put whole: dense."""
+    """Converts an array that is put whole, as `block_array` does, and makes it contiguous."""
     is_text = variable.holds_characters
     array = np.asarray(characters_of(name, values, variable.shape) if is_text else block_array(name, values, variable))
     return np.ascontiguousarray(array) if array.ndim else array

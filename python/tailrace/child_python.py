@@ -13,14 +13,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def python_command(code: str) -> list[str]:
-    """Runs code with the modules that this process finds. Without the site's folders it starts in half of the time; what they have
-    added to the path of modules is given to it."""
+    """The command that runs code in another Python with this process's path of modules. That Python does not read the site's
+    folders, so it starts in half of the time."""
     path = [PACKAGES, *(name for name in sys.path if name != PACKAGES)]
     return [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:] = {path!r}; {code}"]
 
 
 def end_with_parent(parent: int) -> None:
-    """To be called first. `parent`: the number of the process that has started this one. When that ends, this ends, too."""
+    """Makes this process end when its parent ends. Call it first. `parent`: the process id of the parent."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before that
         os._exit(1)

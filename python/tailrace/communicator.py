@@ -30,7 +30,7 @@ def fortran_handle(comm: Any = None) -> int:
 
 
 def _require_one_process() -> None:
-    """Ranks that do not know of each other would write the same stream."""
+    """Raises MPI_FAILED if a launcher started several processes and the library has no MPI: each would write the same stream."""
     for name in SIZE_VARIABLES:
         if os.environ.get(name, "1") not in ("", "1"):
             raise _core.ERRORS["MPI_FAILED"](
@@ -49,7 +49,8 @@ def _mpi4py_world() -> Any:
 
 
 def _require_same_library() -> None:
-    """A handle means nothing to another MPI library: mpi4py from PyPI may have loaded MPICH while Tailrace uses Open MPI."""
+    """Raises MPI_FAILED if mpi4py uses another MPI library than Tailrace, such as MPICH and Open MPI: handles are then not
+    valid."""
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is None:
         return

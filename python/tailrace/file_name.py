@@ -27,7 +27,7 @@ def problem_of_part(part: str) -> str | None:
 
 
 def problem_of_name(name: str) -> str | None:
-    """The same for a name that files begin with. A leading '.' would hide them, as it does a stream's."""
+    """Why this cannot be a name with which files begin; None: it can. A leading '.' is refused, because it would hide them."""
     if problem := problem_of_part(name):
         return problem
     return "it begins with '.', which hides files" if name.startswith(".") else None

@@ -9,11 +9,12 @@ CHECKOUT = PACKAGE.parents[1]
 
 
 def find(folder: str, name: str) -> Path | None:
-    """FOLDER/NAME within an installed package, in the build folder of a checkout, or where CMake has installed it."""
+    """The path of FOLDER/NAME in the installed package, the build folder of a checkout, or where CMake installed it; None:
+    nowhere."""
     homes = (PACKAGE, CHECKOUT / "build", Path("/usr/local"), Path("/usr"))
     return next((home / folder / name for home in homes if (home / folder / name).exists()), None)
 
 
 def missing(name: str) -> str:
-    """What to say where it is not."""
-    return f"{name} is not here: it comes with Tailrace on Linux; in a checkout, `make build` makes it"
+    """The error message for a program or library that `find` does not find."""
+    return f"{name} was not found: Tailrace's package for Linux has it; in a checkout, `make build` makes it"

@@ -52,7 +52,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def intact_bytes(path: Path) -> int:
-    """How long the journal is without its torn tail; 0 where there is none."""
+    """The length of a journal in bytes, without its torn tail; 0 if the journal does not exist."""
     end = 0
     if path.exists():
         with path.open("rb") as file:
@@ -64,8 +64,8 @@ def intact_bytes(path: Path) -> int:
 
 
 class JournalWriter:
-    """A journal that this process alone appends to. Each line is one write, so it outlives this process; the device gets lines in
-    groups, at most SYNC_EVERY_S after they were written while lines follow, and all of them at the end."""
+    """Appends lines to a journal, which no other process may do meanwhile. Each line is one write, so a crash of this process loses
+    none. While lines follow, fsync is called every SYNC_EVERY_S; and once at the end."""
 
     def __init__(self, path: Path) -> None:
         end = intact_bytes(path)
@@ -74,7 +74,7 @@ class JournalWriter:
         self.synced = time.monotonic()
 
     def append(self, record: Mapping[str, Any]) -> int:
-        """Returns the byte at which the line begins. Raises OSError where it could not be written whole."""
+        """Appends a record, and returns the byte at which its line begins. Raises OSError if it could not be written whole."""
         line = _journal.line(json.dumps(record, separators=(",", ":")))
         before = os.fstat(self.descriptor).st_size
         try:

@@ -11,10 +11,10 @@ def plain(text: str) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """The same of several lines."""
+    """`plain` for a text of several lines: each line by itself."""
     return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
 
 
 def say(text: str) -> None:
-    """A line of a message, on standard error. What is not ours in it cannot reach the terminal's controls."""
+    """Prints a line to standard error. Control characters in it become escapes."""
     print(plain(text), file=sys.stderr)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TAIL_BYTES = 4000
-NOT_STARTED = 127  # the exit status, as in shells
+NOT_STARTED = 127  # exit status of a program that could not be started, as in shells
 # mpirun starts its ranks in groups of their own. It ends them after SIGTERM, for which it needs time, and not when it is killed.
 GRACE_S = 3.0
 
@@ -31,7 +31,7 @@ class Finished:
 def run_program(
     command: Sequence[str], environment: Mapping[str, str], directory: Path, stdout: Path, stderr: Path, timeout_s: float
 ) -> Finished:
-    """`stdout` and `stderr` are files that it makes. A program that cannot be started has the exit status NOT_STARTED."""
+    """Runs a program to its end. Makes the files `stdout` and `stderr`. If it cannot be started, its exit status is NOT_STARTED."""
     with stdout.open("wb") as out, stderr.open("wb") as err:
         start = time.perf_counter()
         try:
@@ -63,7 +63,7 @@ def run_program(
 
 
 def tail(path: Path) -> str:
-    """The end of a file. Programs report there why they failed."""
+    """The last TAIL_BYTES bytes of a file as text. Programs report their errors there."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         return file.read().decode(errors="replace").strip()

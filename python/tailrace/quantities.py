@@ -6,7 +6,7 @@ import math
 
 
 def bytes_text(count: float) -> str:
-    """4.2 MiB: two figures that matter, binary units."""
+    """Bytes as text with one decimal and a binary unit: 4.2 MiB."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024:
@@ -16,17 +16,17 @@ def bytes_text(count: float) -> str:
 
 
 def count_text(count: int) -> str:
-    """1 234 567: in groups of three digits."""
+    """A count in groups of three digits: 1 234 567."""
     return f"{count:,}".replace(",", " ")
 
 
 def number_of(count: int, what: str) -> str:
-    """1 bundle, 2 bundles: of words that get an s."""
+    """1 bundle, 2 bundles: for words whose plural is formed with an s."""
     return f"{count_text(count)} {what}{'' if count == 1 else 's'}"
 
 
 def seconds_text(seconds: float) -> str:
-    """Three figures: 12.3 s, 1.00 s, 45.6 ms."""
+    """Seconds as text with three significant figures: 12.3 s, 1.00 s, 45.6 ms."""
     for scale, unit in ((1.0, "s"), (1e3, "ms")):
         value = seconds * scale
         if value >= 1:

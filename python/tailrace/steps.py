@@ -17,7 +17,7 @@ import tailrace._core as _core
 from tailrace.reader import Reader
 
 MOST_READERS = 8  # each may have tens of parts open; a process usually has 1,024 descriptors
-# Of calls that begin or end a reader or move it to a step. They are collective in MPI, so one thread at a time makes them.
+# Held by calls that open or close a reader or select its step. They are collective in MPI, so only one thread at a time makes them.
 _collective = threading.RLock()
 
 
@@ -58,7 +58,7 @@ class Steps:
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:
-        """A reader for this thread alone, for a moment. At most MOST_READERS threads have one."""
+        """Lends this thread a reader while the block runs. At most MOST_READERS threads have one at a time."""
         if self._process != os.getpid():  # after a fork, the readers and locks belong to the parent
             self._prepare()
         with self._room:
@@ -72,7 +72,7 @@ class Steps:
                     self._idle.append(reader)
 
     def read(self, name: str, indices: Sequence[int] | None, offset: Sequence[int], out: Any) -> None:
-        """Into out[k], the hyperslab of a variable from `offset` on at the step numbers[indices[k]].
+        """Reads into out[k] the hyperslab of a variable that begins at `offset`, at the step numbers[indices[k]].
 
         `indices` None: into `out` whole, at the last step; what does not vary. Raises tailrace.Error where a part is missing or
         damaged, or a step is no longer in the stream.

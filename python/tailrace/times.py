@@ -98,7 +98,7 @@ def _parsed(time: Any, units: str) -> tuple[int, datetime.datetime]:
 
 
 def _nanoseconds(time: Any) -> int:
-    """Since 1970, in UTC; a date without a zone is in UTC."""
+    """Nanoseconds since 1970 in UTC. A date without a time zone is taken as UTC."""
     if hasattr(time, "to_datetime64"):  # a pandas.Timestamp has nanoseconds, which datetime has not
         time = time.to_datetime64()
     if isinstance(time, np.datetime64):

@@ -19,7 +19,7 @@ LARGEST_NUMBER = 1e9  # many are seconds, and the system's clocks take no infini
 
 
 class TomlError(ValueError):
-    """A file or a key that the user can correct; the text names it, the value and the remedy."""
+    """Raised for a file or a key that the user can correct. The text names the key, the value and the remedy."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Table:
         return self.typed(key, str, "a string", default)
 
     def name(self, key: str, default: Any = _REQUIRED) -> str:
-        """A text that becomes a part of a path. The default, which may be the name of a file or folder, is checked, too."""
+        """Reads a text that becomes a part of a path. Checks the default, too, because it may be the name of a file or folder."""
         value = self.text(key, default)
         if (problem := problem_of_name(value)) is None:
             return value
@@ -83,7 +83,7 @@ class Table:
         raise TomlError(f"{self.where}: without the key `{key}` the name is {value!r}, and {problem}: add `{key}`")
 
     def names(self, key: str, default: Any = _REQUIRED) -> tuple[str, ...]:
-        """Texts that become parts of paths."""
+        """Reads a list of texts that become parts of paths."""
         values = self.texts(key, default)
         for value in values:
             if (problem := problem_of_name(value)) is not None:
@@ -130,7 +130,7 @@ class Table:
         return tuple(value)
 
     def ignore(self, *keys: str) -> None:
-        """Keys that are for other readers of the file."""
+        """Accepts keys that other readers of the file use."""
         self.known.update(keys)
 
     def refuse_unknown(self, more: Iterable[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writes files that are either complete or do not exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Gives a name beside `path` to write to; at the end the file gets the name `path`. After an error nothing is left of it."""
+    """Yields a temporary path beside `path` to write to. At the end, renames the file to `path`; after an error, removes it."""
     beside = path.with_name(f"{path.name}.tmp")
     try:
         yield beside

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from tailrace.steps import Steps
 
 EVERYTHING = slice(None)
-MOST_CHUNK_BYTES = 128 << 20  # that dask takes of itself, too (its setting array.chunk-size)
+MOST_CHUNK_BYTES = 128 << 20  # most bytes of a chunk, as in dask's setting array.chunk-size
 
 
 def _lengths_of_chunks(shape: tuple[int, ...], element_bytes: int) -> list[int]:
-    """Of chunks that are cut along the first dimensions, so that each has at most MOST_CHUNK_BYTES."""
+    """The lengths of chunks, which are cut along the first dimensions, so that each has at most MOST_CHUNK_BYTES."""
     lengths = list(shape)
     for axis in range(len(lengths)):
         inner = max(element_bytes * math.prod(lengths[axis + 1 :]), 1)
@@ -37,7 +37,7 @@ def _lengths_of_chunks(shape: tuple[int, ...], element_bytes: int) -> list[int]:
 
 
 def _hull(index: Any, length: int) -> tuple[int, int, Any]:
-    """Of an index along one dimension: first element and number of elements that contain it, and the index within them."""
+    """For an index along one dimension: the first element and the number of elements to read, and the index within these."""
     if isinstance(index, slice):
         chosen = range(length)[index]
         if not chosen:
@@ -54,7 +54,7 @@ def _hull(index: Any, length: int) -> tuple[int, int, Any]:
 
 
 def _within(array: Any, indices: list[Any]) -> Any:
-    """The array at an index of each dimension, each by itself."""
+    """The array, indexed along each dimension on its own (orthogonal indexing)."""
     for axis in range(len(indices) - 1, -1, -1):  # from the last on: an axis that goes moves none that is still to come
         if indices[axis] is not EVERYTHING:
             array = array[(EVERYTHING,) * axis + (indices[axis],)]
@@ -95,14 +95,14 @@ class StreamArray(BackendArray):
 
 
 class StaticArray(StreamArray):
-    """One that does not vary."""
+    """A variable without the dimension of steps: it is the same at all steps."""
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         return self._read_box(None, [_hull(index, n) for index, n in zip(key, self.shape, strict=True)], None)
 
 
 class VaryingArray(StreamArray):
-    """One with a value for each step, along the first dimension."""
+    """A variable with a value for each step, along the first dimension."""
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         indices = np.arange(self.shape[0])[key[0]]

@@ -1,6 +1,6 @@
 """Comments joined to passages: lines below each other are one passage, until an empty line, an item of a list or a tag.
 
-What is set in by two spaces or more, and is no item of a list, is an example in code and left out."""
+Lines that are indented by two spaces or more and are no item of a list are an example in code, and are left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
 
     number: int
     column: int
-    alone: bool  # nothing but the comment on its line
+    alone: bool  # the line has only the comment, no code
     text: str
 
 

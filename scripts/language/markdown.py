@@ -13,7 +13,7 @@ PARSER = MarkdownIt("commonmark").enable("table")
 
 
 def text_of(inline: Token) -> str:
-    """What is read: the words of links without their targets, images left out."""
+    """The text that a reader sees: the words of links without their targets, and no images."""
     words: list[str] = []
     for token in inline.children or []:
         if token.type == "code_inline":

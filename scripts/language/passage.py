@@ -1,4 +1,4 @@
-"""What is read from a file: passages of text, each with its place, and names."""
+"""The values that are read from a file: passages of text, each with its path and line, and names."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ class Content:
 
 
 def is_message(text: str) -> bool:
-    """Whether a string literal is made for people: at least three words of letters."""
+    """Whether a string literal is a text for people: it has at least three words of letters."""
     return sum(word.strip("'\"(),.:;").isalpha() for word in text.split()) >= 3

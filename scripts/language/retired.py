@@ -1,4 +1,4 @@
-"""The list of retired words (scripts/retired_words.toml) and where a passage or a name has one."""
+"""Reads the list of retired words (scripts/retired_words.toml), and finds them in passages and names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_list(path: Path = LIST) -> list[Retired]:
 
 
 def problems(path: Path, content: Content, retired: list[Retired]) -> Iterator[tuple[int, str]]:
-    """Lines of a file with a retired word, and what is wrong there."""
+    """Yields the lines of a file that have a retired word, each with the text of the problem."""
     concerned = [entry for entry in retired if entry.concerns(path)]
     for entry in concerned:
         if entry.file is not None and path.suffix != ".md" and entry.file.fullmatch(path.name.split(".")[0]):

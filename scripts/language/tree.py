@@ -1,4 +1,4 @@
-"""Which files of the repository are read, and by what."""
+"""Lists the files of the repository whose language is checked, each with its reader."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PATTERNS = (
 
 
 def files(below: list[str] | None = None) -> list[Path]:
-    """The files whose language is checked; `below`: only these files and what is in these folders."""
+    """The files whose language is checked. `below`: only these files, and files in these folders; empty: all."""
     found = sources(*PATTERNS)
     return [path for path in found if not below or any(path.is_relative_to(folder) for folder in below)]
 

@@ -144,7 +144,7 @@ def statements(code: str) -> Iterator[Statement]:
 
 
 def inside(tokens: Iterator[re.Match[str]]) -> tuple[str, int]:
-    """What is before the brace that closes the one just read, and where that ends."""
+    """The text up to the brace that closes the brace just read, and the position after the closing brace."""
     depth, text = 1, ""
     for token in tokens:
         depth += (token[0] == "{") - (token[0] == "}")
@@ -155,5 +155,5 @@ def inside(tokens: Iterator[re.Match[str]]) -> tuple[str, int]:
 
 
 def dedented(text: str) -> str:
-    """As far to the left as its first line can be."""
+    """The text without empty first lines, and without the indentation that all its lines share."""
     return textwrap.dedent(re.sub(r"\A\s*\n", "", text)).strip()

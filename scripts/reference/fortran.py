@@ -65,7 +65,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def modules() -> list[str]:
-    """The texts of all that `use tailrace` gives."""
+    """The sources of all modules that `use tailrace` makes visible."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, str(BINDING / "generate.py"), str(c.INCLUDE), folder], check=True)
         made = [(Path(folder) / f"{name}.f90").read_text() for name in ("tailrace", "tailrace_read", "tailrace_contract")]
@@ -73,12 +73,12 @@ def modules() -> list[str]:
 
 
 def lines_of(texts: list[str]) -> list[str]:
-    """Without continuations."""
+    """The lines of the source, with continued lines joined."""
     return re.sub(r" *&\n *", " ", "\n".join(texts)).splitlines()
 
 
 def public_names(lines: list[str]) -> list[str]:
-    """Those of the first module, in its order."""
+    """The public names of the first module, in its order."""
     end = lines.index("contains")
     lists = [line.partition("::")[2] for line in lines[:end] if line.startswith("  public ::")]
     return [name.strip() for names in lists for name in names.split(",")]

@@ -20,8 +20,8 @@ def command(
 ) -> None:
     """Takes over the attributes that another program, such as ncatted, has changed in the file of a stream.
 
-    Runs refuse to append to a file that another program has changed. After this command they append to it again. Where more than
-    attributes was changed, such as values, steps or variables, nothing is done, and the message says how to continue.
+    Runs refuse to append to a file that another program has changed. After this command they append to it again. If values, steps
+    or variables were changed, too, the command does nothing, and its message says how to continue.
 
     Examples: [bold]tailrace adopt out --stream history[/] · [bold]tailrace adopt out -s history --json[/]
     """

@@ -1,4 +1,4 @@
-"""`tailrace run` by its options: recorded, placed, or both. Imports little: this comes before each program."""
+"""`tailrace run` by its options: recorded, placed, or both. Imports little, because a program starts only after these imports."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from tailrace.cli.run_options import RunOptions
 
 
 def run(options: RunOptions) -> int:
-    """Runs the command. Returns its exit status, or 2 where it did not begin."""
+    """Runs the command. Returns the command's exit status, or 2 if the command was not started."""
     if options.config is not None:
         from tailrace.cli.placed_run import PlacedRun
 
         return run_with(options, PlacedRun(options))
     if not options.trace:
-        return fail("--no-trace needs --config: without both nothing is recorded and nothing is placed")
+        return fail("--no-trace needs --config FILE: otherwise nothing would be recorded and no file placed")
     return run_with(options, Recording(options))

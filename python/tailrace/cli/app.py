@@ -16,7 +16,7 @@ from tailrace.cli.plain_console import PlainConsole
 from tailrace.cluster.values import ClusterError
 from tailrace.stage.drain import StageError
 
-# Libraries that the base install lacks, and the extra that has each.
+# Python modules that the base install lacks; for each, the extra of the package `tailrace` that installs it.
 EXTRAS = {
     "duckdb": "trace",
     "jinja2": "trace",
@@ -41,7 +41,7 @@ def _all_commands(
 
 
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line with these commands; only their modules are loaded."""
+    """The command line with these commands. Imports only the modules of these commands."""
     app = typer.Typer(
         name="tailrace",
         help=ABOUT,
@@ -62,17 +62,17 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def _make_console_of_typer() -> None:
-    """Typer's messages have words of the command line, such as the names of files."""
+    """Makes Typer print by PlainConsole: its error messages quote the command line, which may have control characters."""
     typer.rich_utils.Console = PlainConsole  # type: ignore[misc,attr-defined]
 
 
 def answer(arguments: list[str]) -> int:
-    """Runs the command line, and says what went wrong. Returns the exit status."""
+    """Runs the command line, and prints a message for each error. Returns the exit status."""
     as_json = "--json" in arguments
     asked = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
     _make_console_of_typer()
     try:
-        make_app(asked)(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
+        make_app(asked)(args=arguments, standalone_mode=True, prog_name="tailrace")  # the name also with python -m
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except (ClusterError, StageError) as error:
@@ -84,7 +84,11 @@ def answer(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
-        output.fail(f"this needs {error.name}, which is not installed: pip install 'tailrace[{EXTRAS[error.name]}]'", as_json)
+        output.fail(
+            f"this command needs the Python package {error.name}, which is not installed: "
+            f"pip install 'tailrace[{EXTRAS[error.name]}]'",
+            as_json,
+        )
         return 2
     except OSError as error:
         output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)

@@ -18,13 +18,15 @@ def command(
     command: Annotated[
         list[str], typer.Argument(help="A program on the PATH, or its path. Its arguments may follow; put -- before them.")
     ],
-    details: Annotated[bool, typer.Option("--details", help="Lists the findings.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Lists findings that are no gap, too, library by library.")] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also prints a table: each gap, and the other findings by kind.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Prints the table of --details with a line for every finding.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Finds out what `tailrace run` will record of a program, from its file and its libraries. Runs nothing.
 
-    Only the program is looked at, not its arguments.
+    Only the program is examined, not its arguments.
 
     The exit status is 0 when every call will be recorded, 1 when there are gaps, 2 when the program cannot be traced.
 
@@ -46,7 +48,7 @@ def command(
 
 
 def _print_verdict(report: Report) -> None:
-    """Two lines: what will be recorded, and what follows from it."""
+    """Prints two lines: what will be recorded; then the reasons of gaps, or the command that checks the record after the run."""
     program = report.program
     name = (program.scripts or (program.elf.path,))[0].name
     by = f" (a script that {program.elf.path.name} runs)" if program.scripts else ""
@@ -54,7 +56,7 @@ def _print_verdict(report: Report) -> None:
     first, follows = {
         Verdict.SEEN: (
             "every call through the C library will be recorded",
-            "`tailrace coverage` shows after the run whether it was so",
+            "after the run, `tailrace coverage` shows whether every call was recorded",
         ),
         Verdict.GAPS: ("calls will be recorded, with gaps", _reasons(gaps, "gap")),
         Verdict.UNTRACEABLE: ("nothing will be recorded", _reasons(gaps, "reason")),

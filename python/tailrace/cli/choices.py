@@ -1,4 +1,4 @@
-"""What is typed for keys, variables and shapes, as values."""
+"""Parses what users type for layout keys, variables and shapes. Has the options that several commands share."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tailrace import contract, errors
 
 
 def complete_preset(incomplete: str) -> list[str]:
-    """For the shell: the presets that begin so."""
+    """For completion in the shell: the presets that begin with this text."""
     return [preset["name"] for preset in contract.keys()["presets"] if preset["name"].startswith(incomplete)]
 
 
 def complete_stream(context: typer.Context, incomplete: str) -> list[str]:
-    """For the shell: the streams that begin so, of the directory given before; none where there is nothing to be seen."""
+    """For completion in the shell: the streams that begin with this text, in the directory typed before; none if it has none."""
     directory = (
         context.args[0] if context.args else "."
-    )  # the option without its value ends the parsing before arguments have names
+    )  # parsing ends at --stream without a value, before Typer binds arguments to names
     try:
         return [described["name"] for described in contract.list_streams(directory) if described["name"].startswith(incomplete)]
     except (errors.Error, OSError):
@@ -35,12 +35,12 @@ TheStream = Annotated[
     typer.Option("--stream", "-s", help="The stream; not needed where there is only one.", autocompletion=complete_stream),
 ]
 TakeOver = Annotated[
-    bool, typer.Option("--take-over", help="Continue although another run seems to write the stream; it then gets an error.")
+    bool, typer.Option("--take-over", help="Continue even if another run seems to write the stream; that run then gets an error.")
 ]
 
 
 def only_stream(directory: Path) -> str:
-    """The name of the one stream in a directory."""
+    """The name of the only stream in a directory. Raises BadArgument if it has several."""
     names = [str(described["name"]) for described in contract.list_streams(directory)]
     if len(names) != 1:
         raise errors.BadArgument(f"{directory} has the streams {', '.join(names)}: choose one with --stream")
@@ -48,18 +48,19 @@ def only_stream(directory: Path) -> str:
 
 
 def parse_choices(texts: Sequence[str]) -> dict[str, Any]:
-    """KEY=VALUE...: a whole number, true, false, or text without quotes."""
+    """Parses KEY=VALUE texts. A value is a whole number, true, false, or text without quotes."""
     choices: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise typer.BadParameter(f"'{text}' is not KEY=VALUE, such as files=4")
+            raise typer.BadParameter(f"'{text}' must be KEY=VALUE, such as files=4")
         choices[key.strip()] = _typed(value.strip())
     return choices
 
 
 def layout_of(preset: str | None, texts: Sequence[str]) -> dict[str, Any]:
-    """A layout of a preset and KEY=VALUE..., which are stronger. A mapping: keys may have the names of a function's parameters."""
+    """The layout keys of a preset and KEY=VALUE texts, which override the preset. A mapping, not keyword arguments: a key may have
+    the name of another parameter."""
     return ({} if preset is None else {"layout": preset}) | parse_choices(texts)
 
 
@@ -70,7 +71,7 @@ def _typed(value: str) -> int | bool | str:
 
 
 def parse_variables(shapes: Sequence[str], grids: Sequence[str], ranks: int) -> list[dict[str, Any]]:
-    """[NAME:]180x360[:f8]..., each with the grid of the same position, or else one balanced over the ranks."""
+    """Parses shapes such as T:180x360:f4. Each takes the grid at the same position; without one, a grid balanced over the ranks."""
     if len(grids) > len(shapes):
         raise typer.BadParameter(f"{len(grids)} --grid for {len(shapes)} --shape; give one grid for each shape, in the same order")
     variables = []
@@ -87,19 +88,19 @@ def _parse_shape(text: str, position: int) -> tuple[str, list[int], str]:
     fields = text.split(":")
     name = fields.pop(0) if not fields[0][:1].isdecimal() else f"v{position + 1}"
     if not 1 <= len(fields) <= 2:
-        raise typer.BadParameter(f"'{text}' is not [NAME:]SHAPE[:TYPE], such as T:180x360:f4")
+        raise typer.BadParameter(f"'{text}' must be [NAME:]SHAPE[:TYPE], such as T:180x360:f4")
     return name, _numbers(fields[0], "--shape"), fields[1] if len(fields) == 2 else "f8"
 
 
 def _numbers(text: str, option: str) -> list[int]:
     fields = text.replace(",", "x").split("x")
     if not all(field.isdecimal() for field in fields):
-        raise typer.BadParameter(f"{option} '{text}' is not whole numbers with an x between them, such as 180x360")
+        raise typer.BadParameter(f"{option} '{text}' must be whole numbers with an x between them, such as 180x360")
     return [int(field) for field in fields]
 
 
 def read_variables(path: Path, ranks: int) -> list[dict[str, Any]]:
-    """A TOML file of tables [NAME] with shape, and optionally type and grid."""
+    """Reads a TOML file that has a table [NAME] for each variable, with the key `shape`, and optionally `type` and `grid`."""
     try:
         tables = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -107,7 +108,9 @@ def read_variables(path: Path, ranks: int) -> list[dict[str, Any]]:
     variables = []
     for name, table in tables.items():
         if not isinstance(table, dict) or "shape" not in table:
-            raise typer.BadParameter(f"{path}: [{name}] needs shape = [..]; optional are type = 'f4' and grid = [..]")
+            raise typer.BadParameter(
+                f"{path}: variable [{name}] needs shape = [..], such as [180, 360]; optional: type = 'f4', grid = [2, 2]"
+            )
         if unknown := table.keys() - {"shape", "type", "grid"}:
             raise typer.BadParameter(f"{path}: [{name}] has the unknown key '{min(unknown)}'; use shape, type, grid")
         for key in ("shape", "grid"):
@@ -125,7 +128,8 @@ def _is_wholes(value: Any) -> bool:
 
 
 def balanced_grid(ranks: int, shape: Sequence[int]) -> list[int]:
-    """Blocks along each dimension, `ranks` in all: each prime factor, largest first, cuts the dimension with the longest blocks."""
+    """The number of blocks along each dimension; their product is `ranks`. Each prime factor of `ranks`, largest first, divides the
+    dimension with the longest blocks."""
     grid = [1] * len(shape)
     for factor in sorted(_prime_factors(ranks), reverse=True):
         longest = max(range(len(shape)), key=lambda axis: shape[axis] / grid[axis], default=None)

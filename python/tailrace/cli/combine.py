@@ -17,14 +17,14 @@ def command(
     directory: Annotated[Path, typer.Argument(help="Directory with the stream.")],
     to: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The file to write.")],
     stream: TheStream = None,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads that copy; 0: as many as cores, at most 8.")] = 0,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace an output that is there.")] = False,
-    sync: Annotated[bool, typer.Option("--sync", help="Return when the output is on the device.")] = False,
+    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads that copy; 0: one for each core, at most 8.")] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing output.")] = False,
+    sync: Annotated[bool, typer.Option("--sync", help="Write the output to the device (fsync) before returning.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Writes all committed steps as one plain NetCDF-4 file: no parts, no index, for archives and for tools that take one file.
 
-    Values are copied as they are. The output has its name when it is whole. After a stop or a kill, the same command continues.
+    Values are copied unchanged. The output gets its name when it is complete. After a stop or a kill, the same command continues.
 
     Examples: [bold]tailrace combine out history.nc[/] · [bold]tailrace combine out archive.nc -s restart -j 4 --sync[/]
     """

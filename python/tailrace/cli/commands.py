@@ -1,11 +1,11 @@
-"""The command line in words: what `tailrace --help` says of it and of each command."""
+"""The texts of `tailrace --help`: the purpose of the program, and a sentence for each command."""
 
 ABOUT = "Named distributed arrays to plain files, under a layout that is one line of configuration."
-EXIT_STATUS = "Exit status: 0, done; 1, looked, and it is not well; 2, an error, whose message says how to mend it."
+EXIT_STATUS = "Exit status: 0, done; 1, the command found a problem; 2, an error, whose message says how to correct it."
 
 # To add a command NAME: write NAME.py with `def command(...)`, or with `group = typer.Typer(...)`, and add it here, in the order of
-# --help. What is said here is how its own help begins.
-# RATIONALE: --help reads this list alone. Typer and the modules of all commands take 0.5 s to load.
+# --help. The help text of the command must begin with the sentence given here.
+# RATIONALE: --help reads only this list, because importing Typer and the modules of all commands takes 0.5 s.
 COMMANDS = {
     "demo": "A program as it is: its record, its report, what helps and by how much; then a study of the library's layouts.",
     "study": "Runs a study, or continues one that was stopped; prints a table and writes one HTML page.",

@@ -1,4 +1,4 @@
-"""`tailrace run --compare`: a command by turns, plainly and with its files placed, and what that brought."""
+"""`tailrace run --compare`: runs a command in turn without and with its files placed, and prints how the runs differ."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MOST_NAMED = 5
 
 
 def run_compared(options: RunOptions, rounds: int, *, as_json: bool) -> int:
-    """Returns 0, or 1 where the files differ, or 2 where there is no comparison."""
-    signal.signal(signal.SIGTERM, _end)  # the copy of the working folder is removed
+    """Returns the exit status: 0, 1 if the files of the runs differ, or 2 if the comparison could not be made."""
+    signal.signal(signal.SIGTERM, _end)  # so that `finally` removes the copy of the working folder
     copies = unproven = None
     budget_bytes = options.budget_mib << 20
     try:
@@ -64,16 +64,17 @@ def _tell(text: str) -> None:
 
 
 def _write_remedy(options: RunOptions, copies: Copies) -> Path:
-    """A file in the working folder, which each copy then has: the rules that a first run's findings name. Raises CompareError."""
-    _tell("no rules are given: a first run without any shows which would help")
+    """Runs the command once, and writes the rules that its findings name to a new file in the working folder. Each copy of the
+    folder then has the file. Returns its path. Raises CompareError."""
+    _tell("no rules are given: a first run without rules shows which rules would help")
     remedy = found_remedy(options.command, options.budget_mib << 20, copies, follow=options.follow)
     path = Path(f"{STEM}{copies.folder.name.rpartition('-')[2]}.toml")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(remedy.toml)
-        (copies.folder / RULES).write_text(remedy.toml, encoding="utf-8")  # stays, where they bring nothing, too
+        (copies.folder / RULES).write_text(remedy.toml, encoding="utf-8")  # kept even if the rules bring nothing
     except FileExistsError:
-        raise CompareError(f"{path}: is there already: move it away, or compare it with --remedy {path}") from None
+        raise CompareError(f"{path}: exists already: move it away, or compare its rules with --remedy {path}") from None
     _tell(f"'{remedy.finding.title}' costs {seconds_text(remedy.finding.seconds)} of this run; the rules are in {path}")
     return path
 
@@ -118,8 +119,8 @@ def _claimed_texts(found: Comparison) -> list[str]:
 def _difference_texts(difference: Difference) -> list[str]:
     kinds = (
         ("Different after placed runs", difference.different),
-        (f"Only there after {PLAIN} runs", difference.only_plain),
-        (f"Only there after {PLACED} runs", difference.only_placed),
+        (f"Exist only after {PLAIN} runs", difference.only_plain),
+        (f"Exist only after {PLACED} runs", difference.only_placed),
         (f"Not comparable, because {PLAIN} runs differ in them", difference.not_comparable),
         ("The same content, with other bytes, after all runs", difference.same_content),
     )

@@ -1,4 +1,4 @@
-"""tailrace completion: what teaches a shell to complete the words of this command."""
+"""tailrace completion: prints the script with which a shell completes the words of `tailrace` commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Shell(StrEnum):
 
 
 def command(
-    shell: Annotated[Shell, typer.Argument(help="The shell to teach.")],
+    shell: Annotated[Shell, typer.Argument(help="The shell for which the script is printed.")],
     as_json: output.AsJson = False,
 ) -> None:
     """Prints the script with which a shell completes commands, options and presets.

@@ -1,4 +1,4 @@
-"""tailrace convert: a stream once more, under another layout."""
+"""tailrace convert: copies a stream to another directory, under another layout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Writes all committed steps of a stream again, in another directory and under another layout.
 
-    Under mpirun, or with -n, each rank moves its slab of each step. After a stop or a kill, the same command continues.
+    Under mpirun, or with -n, each rank copies its slab of each step. After a stop or a kill, the same command continues.
 
     Examples: [bold]tailrace convert out joined --layout single --set steps=all[/] · [bold]tailrace convert out b -l hds -n 8[/]
     """
@@ -54,12 +54,12 @@ def command(
 
 
 def _is_first_rank() -> bool:
-    """By the launcher's variables: where opening the stream failed, MPI's own rank is not known."""
+    """Reads the rank from the launcher's environment variables: when opening the stream failed, MPI may not be initialised."""
     return launchers.rank_in(os.environ) in (None, 0)
 
 
 def _start_ranks(ranks: int) -> None:
-    """This command again on so many ranks, in place of this process."""
+    """Replaces this process by mpirun, which starts this command on so many ranks, without the option -n."""
     words = sys.argv[1:]
     for at, word in enumerate(words):
         if word in ("-n", "--ranks"):

@@ -23,7 +23,7 @@ def command(
     """Compares the logs of a run with the kernel's counts of its processes, and lists what was not recorded.
 
     The exit status is 1 when bytes are missing, when a process that was started has no log, or when a log is damaged. Calls that
-    were merged or only counted are seen. A sentence for each process says why.
+    were merged or only counted are not missing. A sentence for each incomplete process says why bytes are missing.
 
     Examples: [bold]tailrace coverage first[/] · [bold]tailrace coverage first --within 0.1%[/]
     """
@@ -61,7 +61,7 @@ def command(
 
 
 def _share(text: str) -> float:
-    """Raises LogError for a text such as "much" or "200%"."""
+    """Parses a share such as 0.1%. Raises LogError for another text, such as "much" or "200%"."""
     try:
         share = float(text.removesuffix("%")) / 100
     except ValueError:
@@ -72,17 +72,17 @@ def _share(text: str) -> float:
 
 
 def _percent(share: float) -> str:
-    """Three digits, and never a zero for something."""
+    """A share in percent with three significant digits: a small share does not become 0."""
     return f"{100 * share:.3g} %"
 
 
 def _print_why(found: list[Coverage], top: int) -> None:
-    """A sentence for each process that is not whole."""
+    """Prints a sentence for each process with missing bytes or calls."""
     _print_list("missing:", [coverage.why_not_whole for coverage in found if not coverage.is_whole], top)
 
 
 def _print_list(heading: str, texts: list[str], top: int) -> None:
-    """Nothing where there are no texts."""
+    """Prints a heading and at most `top` texts. Prints nothing if there are no texts."""
     if not texts:
         return
     console = output.console()
@@ -102,7 +102,7 @@ def _calls_text(moved: KernelCounts) -> str:
 
 
 def _seen_text(coverage: Coverage) -> str:
-    """100.0 % only where all was seen."""
+    """The percentage of bytes that was recorded: 100.0 % only if no byte is missing."""
     percent = f"{100 * coverage.bytes_seen:.1f} %"
     return "99.9 %" if percent == "100.0 %" and coverage.rest.bytes else percent
 

@@ -1,4 +1,4 @@
-"""tailrace demo: records a program that is not changed, reports on it, and tries what helps. Then compares the library's layouts."""
+"""tailrace demo: records an unchanged program, reports on it, and tries rules that help. Then compares the library's layouts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def command(
     """A program as it is: its record, its report, what helps and by how much; then a study of the library's layouts.
 
     The first part records the ABL kernel, and compares it with its files on scratch. The study runs the OLAM kernel: its own files
-    against the library's layouts, every byte verified. A stopped study continues; a finished one starts again. --json has the study
-    alone.
+    against the library's layouts, every byte verified. A stopped study continues; a finished one starts again. --json runs only
+    the study.
 
     Examples: [bold]tailrace demo[/] · [bold]tailrace demo --out /scratch/demo[/]
     """
@@ -45,7 +45,7 @@ def command(
 
 
 def forget_finished(file: Path, folder: Path) -> None:
-    """Removes the results of a demo that is finished or of another version. Never removes files that a study did not make."""
+    """Removes the results in `folder` if the demo is finished, or was made by another version. Leaves files that no study made."""
     if not (folder / RESULTS).is_file():
         return
     spec = load_study(file)

@@ -1,4 +1,4 @@
-"""The first part of `tailrace demo`: a program that stays as it is, why it is slow, what would help, and what that brings."""
+"""The first part of `tailrace demo`: records an unchanged program, reports why it is slow, and measures what rules bring."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.launch.local import launcher_environment, mpirun_command
 LOG = "log"
 # 2 ranks write 20 fields in each of 50 steps: 2,000 files of 8 KiB, each on the device before it is closed
 OPTIONS = ("fields=20", "steps=50", "sync=true", "barriers=false", "dir=out", "run=run.json")
-NO_COMPARISON = 2  # no rule would help here, which is an answer, too
+NO_COMPARISON = 2  # the exit status if no rule would help: no failure of the demo
 
 
 def show_program(build: Path, folder: Path) -> int:
@@ -35,6 +35,6 @@ def show_program(build: Path, folder: Path) -> int:
         status = subprocess.run(command, cwd=folder, env=launcher_environment(os.environ), check=False).returncode
         if status != 0 and not (status == NO_COMPARISON and "--compare" in words):
             return status
-        shutil.rmtree(folder / "out", ignore_errors=True)  # a comparison begins in the folder as it was
+        shutil.rmtree(folder / "out", ignore_errors=True)  # a comparison begins without the program's output
     console.print("\n[bold]2. The program with the library.[/] Another kernel, its own files against the library's layouts.")
     return 0

@@ -36,9 +36,12 @@ Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for journal, table and kept files; default NAME-ensemble beside FILE.")
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Members at a time; default the file's, or one for each core.")
+    int | None,
+    typer.Option("--workers", min=1, help="Members that run at the same time. Default: `workers` of FILE, or one for each core."),
 ]
-Engine = Annotated[str | None, typer.Option("--engine", help="threads, mpi, dask or parsl; default the file's.")]
+Engine = Annotated[
+    str | None, typer.Option("--engine", help="What runs the members: threads, mpi, dask or parsl. Default: the engine of FILE.")
+]
 
 
 @contextlib.contextmanager
@@ -83,11 +86,11 @@ def init(
 @group.command()
 def check(
     file: TheFile,
-    member: Annotated[int, typer.Option("--member", min=0, help="Which member.")] = 0,
+    member: Annotated[int, typer.Option("--member", min=0, help="Number of the member, from 0.")] = 0,
     out: Out = None,
     as_json: output.AsJson = False,
 ) -> None:
-    """Runs one member and shows what would be read from it. Nothing is journaled. The exit status is 1 where it failed.
+    """Runs one member and shows the results read from it. Nothing is journaled. The exit status is 1 if the member failed.
 
     Examples: [bold]tailrace ensemble check ensemble.toml[/] · [bold]tailrace ensemble check ensemble.toml --member 7[/]
     """
@@ -117,7 +120,7 @@ def check(
 def run(file: TheFile, out: Out = None, workers: Workers = None, engine: Engine = None, as_json: output.AsJson = False) -> None:
     """Runs all members, and writes one table. A member that fails does not stop the others.
 
-    The exit status is 1 where members failed. After an interruption or a crash, `tailrace ensemble resume` runs what is missing.
+    The exit status is 1 if members failed. After an interruption or a crash, `tailrace ensemble resume` runs what is missing.
 
     Examples: [bold]tailrace ensemble run ensemble.toml[/] · [bold]tailrace ensemble run ensemble.toml --workers 8[/]
     """
@@ -130,13 +133,13 @@ def resume(
     out: Out = None,
     workers: Workers = None,
     engine: Engine = None,
-    rerun_failed: Annotated[bool, typer.Option("--rerun-failed", help="Also runs members again that failed.")] = False,
+    rerun_failed: Annotated[bool, typer.Option("--rerun-failed", help="Also runs the failed members again.")] = False,
     rerun_changed: Annotated[
-        bool, typer.Option("--rerun-changed", help="The file or its inputs have changed: runs again what that touches.")
+        bool, typer.Option("--rerun-changed", help="FILE or its inputs have changed: runs the members that this affects again.")
     ] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Runs the members that have no outcome yet. With a changed file or input it is refused, and the difference is shown.
+    """Runs the members that have no outcome yet. If FILE or an input has changed, it refuses and shows the difference.
 
     A member whose own parameters have changed runs again in any case.
 
@@ -183,7 +186,7 @@ def _run(file: Path, out: Path | None, workers: int | None, engine: str | None, 
 
 @group.command()
 def status(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> None:
-    """Shows how far an ensemble is, also while it runs: members by outcome, rate, and failures by reason.
+    """Shows the progress of an ensemble, also while it runs: members by outcome, rate, and failures by reason.
 
     Examples: [bold]tailrace ensemble status ensemble.toml[/] · [bold]tailrace ensemble status ensemble.toml --json[/]
     """
@@ -206,9 +209,9 @@ def status(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> No
 
 @group.command()
 def report(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> None:
-    """Writes tables, page and file of fields anew from the journal. Nothing runs.
+    """Writes tables, page and file of fields again from the journal. Runs no member.
 
-    Where members are left, as after an interruption, they have those that have ended.
+    If members are left, as after an interruption, the tables have only the members that have ended.
 
     Examples: [bold]tailrace ensemble report ensemble.toml[/] · [bold]tailrace ensemble report ensemble.toml --out NAME-ensemble[/]
     """

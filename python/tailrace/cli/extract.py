@@ -1,4 +1,4 @@
-"""tailrace extract: files out of bundles."""
+"""tailrace extract: copies files out of bundles."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from tailrace.stage import bundles
 
 
 def command(
-    bundle: Annotated[Path, typer.Argument(help="A tar file that `tailrace drain` has made, or a folder of them.")],
-    names: Annotated[list[str] | None, typer.Argument(help="Files or folders in it, as `tailrace ls BUNDLE` lists them.")] = None,
-    into: Annotated[Path, typer.Option("--into", help="Folder to make them in; made if absent.")] = Path(),
-    everything: Annotated[bool, typer.Option("--all", help="Take all that is in the bundle.")] = False,
+    bundle: Annotated[Path, typer.Argument(help="A tar file that `tailrace drain copy --bundle` made, or a folder of such files.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Files or folders in the bundle, as `tailrace ls BUNDLE` lists them.")
+    ] = None,
+    into: Annotated[Path, typer.Option("--into", help="Folder in which the files are made; made if absent.")] = Path(),
+    everything: Annotated[bool, typer.Option("--all", help="Extract all files of the bundle.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Makes files of a bundle by its index, or of all bundles of a folder.
 
-    Of a file that a drain has delivered twice, the later copy counts. Each file's checksum is compared before it gets its name.
-    Nothing that is there is replaced, and nothing is made outside of the folder: absolute names, `..`, devices, and symbolic links
-    that lead out of it are refused.
+    If a drain has delivered a file twice, the later copy is extracted. Each file's checksum is compared before the file gets its
+    name. No existing file is replaced. No file is made outside of the folder of --into: absolute names, `..`, devices, and symbolic
+    links that lead out of it are refused.
 
     Examples: [bold]tailrace extract results/n1-77-000001.tar data/00/u.0003[/] · [bold]tailrace extract results data --into out[/]
     """
     if bool(names) == everything:
-        raise typer.BadParameter("name the files to take, or write --all")
+        raise typer.BadParameter("name the files to extract, or give --all")
     done = bundles.extract(bundle, into, names or [])
     if as_json:
         output.print_json({key: done[key] for key in ("members", "files", "bytes", "seconds")})

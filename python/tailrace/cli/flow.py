@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# tailrace_plan lists the first 64 messages: with fewer the list is complete.
+# tailrace_plan lists at most the first 64 messages: a list with fewer is complete.
 LISTED_SENDS = 64
 
 
 @dataclass(frozen=True)
 class WriterFlow:
-    """A writer of a part and the ranks whose data it writes; None where the plan has too many messages to list."""
+    """A writer of a part, and `feeders`: the ranks whose data it writes; None if the plan does not list all messages."""
 
     rank: int
     feeders: tuple[int, ...] | None
@@ -20,7 +20,7 @@ class WriterFlow:
 
 @dataclass(frozen=True)
 class PartFlow:
-    """A part, the ranks whose data it holds, and its first writers."""
+    """A part, the first and last rank whose data it holds, and its first writers."""
 
     path: str
     size_bytes: int
@@ -30,7 +30,7 @@ class PartFlow:
 
 
 def part_flows(answer: dict[str, Any]) -> list[PartFlow]:
-    """The parts that the plan lists, in its order."""
+    """The flow of each part that the plan lists, in the plan's order."""
     complete = len(answer["sends"]) < LISTED_SENDS
     feeders: dict[int, set[int]] = {}
     for send in answer["sends"]:
@@ -70,7 +70,7 @@ def range_text(first: int, last: int) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """With its middle left out where it is too long: paths differ at both ends."""
+    """A text of at most `width` characters. A longer text loses its middle, because paths differ at both ends."""
     if len(text) <= width:
         return text
     head = (width - 1) // 2

@@ -1,4 +1,4 @@
-"""tailrace index: the index of a stream anew, from what is committed."""
+"""tailrace index: writes the index of a stream again, from its committed steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def command(
 ) -> None:
     """Writes the index over a stream's parts anew, as after a run that was killed before it wrote its own.
 
-    While a run or another command writes the stream, it is refused and the other one is named.
+    While a run or another command writes the stream, this command refuses, and names the other one.
 
     Examples: [bold]tailrace index out[/] · [bold]tailrace index out --stream history[/]
     """

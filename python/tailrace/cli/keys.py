@@ -55,14 +55,14 @@ _INTRODUCTION = """# Configuration keys
 
 What `tailrace keys --markdown` prints; every key is declared once, in the library.
 
-A key may stand in three places. The later one is the stronger:
+A key may be set in three places. A later place overrides an earlier one:
 
 1. in the program: the options of `tailrace_open`;
 2. in `tailrace.toml` of the working directory, or in the file that `TAILRACE_CONFIG` names, under `[stream.default]` or
    `[stream.NAME]`;
 3. in the environment: `TAILRACE_<KEY>` or `TAILRACE_<NAME>_<KEY>`.
 
-`tailrace resolve NAME` shows what is in force, and where it is from.
+`tailrace resolve NAME` shows the values in force, and where each one was set.
 """
 
 
@@ -74,7 +74,7 @@ such name is set, so that a typing error is found.
 
 
 def page(answer: dict[str, Any]) -> str:
-    """docs/keys.md."""
+    """The text of docs/keys.md."""
 
     def row(*cells: Any) -> str:
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

@@ -1,4 +1,4 @@
-"""tailrace ls: what a directory's streams hold, or a bundle."""
+"""tailrace ls: lists the streams of a directory, or the files of bundles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def command(
     directory: Annotated[
         Path, typer.Argument(help="Directory with streams, a bundle of `tailrace drain`, or a folder of bundles.")
     ] = Path(),
-    names: Annotated[list[str] | None, typer.Argument(help="Files or folders in a bundle; all without.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Files or folders in a bundle. Default: all.")] = None,
     stream: OnlyStream = None,
     every_step: Annotated[bool, typer.Option("--all", "-a", help="List every step, not only the first and last ones.")] = False,
     as_json: output.AsJson = False,
@@ -32,7 +32,7 @@ def command(
     """
     if names or directory.suffix == ".tar" or bundles.is_bundle(directory) or _has_only_bundles(directory):
         if stream is not None or every_step:
-            raise typer.BadParameter(f"{directory} is or has a bundle, which has no streams: leave --stream and --all out")
+            raise typer.BadParameter(f"{directory} is a bundle or has bundles, which have no streams: remove --stream and --all")
         _list_bundle(directory, names or [], as_json)
         return
     streams = contract.list_streams(directory, stream)

@@ -21,7 +21,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines in
 
 
 def console() -> PlainConsole:
-    """Made anew each time, so that it writes to the sys.stdout of the moment; as wide as needed where there is no terminal."""
+    """A new console for the current sys.stdout. Without a terminal, it is 200 characters wide."""
     return PlainConsole(width=None if sys.stdout.isatty() else 200, highlight=False)
 
 
@@ -35,7 +35,7 @@ def print_json(value: Any) -> None:
 
 @contextlib.contextmanager
 def progress_of(text: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar while a long call runs: call it with what is done, and all. Nothing is shown where there is no terminal."""
+    """A progress bar for a long call. Yields a function (done, total) that updates it. Without a terminal, nothing is shown."""
     console = error_console()
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(escape(text))
@@ -43,20 +43,20 @@ def progress_of(text: str, *columns: ProgressColumn) -> Iterator[Callable[[int, 
 
 
 def with_progress(parts: Iterable[T], count: int, advance: Callable[[int, int], None]) -> Iterator[T]:
-    """The parts of a long work; the progress bar advances after each."""
+    """Yields the parts of a long work, and calls advance(parts done, count) after each."""
     for done, part in enumerate(parts, start=1):
         yield part
         advance(done, count)
 
 
 def steps_text(answer: Mapping[str, Any]) -> str:
-    """Of what may have been begun by an earlier call."""
+    """The number of steps, and how many of them an earlier, interrupted command had done."""
     before = f", {answer['steps_before']} of them done before" if answer["steps_before"] else ""
     return f"{answer['steps']} steps{before}"
 
 
 def fail(message: str, as_json: bool = False, **about: str) -> None:
-    """An error, on standard error; for machines on standard output too, with what else is known about it."""
+    """Prints an error to standard error. `as_json`: also prints it as JSON to standard output, with the entries of `about`."""
     if as_json:
         print_json({"error": {**about, "message": message}})
     error_console().print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)

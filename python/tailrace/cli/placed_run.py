@@ -17,8 +17,8 @@ from tailrace.trace.program_file import launch_warning
 
 
 class PlacedRun(Recording):
-    """Rules are compiled before the run. Files that lie beside their place are named before and after it. Files on scratch are
-    delivered after it."""
+    """Compiles the rules before the run. Names the files that are not where the rules put them, before and after the run. Delivers
+    the files on scratch after the run."""
 
     placing: Placing
 

@@ -1,4 +1,4 @@
-"""The one way to a terminal: consoles and tables that let no control character of a text through."""
+"""Consoles and tables that print no control character of a text. All output to a terminal goes through them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class PlainConsole(Console):
 
 
 class PlainTable(Table):
-    """A cell is one line."""
+    """A table whose cells are one line each: line ends and control characters in them become escapes."""
 
     def add_row(self, *cells: RenderableType | None, **settings: Any) -> None:
         super().add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in cells), **settings)
 
 
 def escape(text: str) -> str:
-    """Text of others within markup: one line, and no markup of its own."""
+    """Text of users and files that is put into rich's markup: on one line, with its own brackets escaped."""
     return rich.markup.escape(plain(text))

@@ -1,4 +1,4 @@
-"""tailrace plan: what a layout would do, without doing it."""
+"""tailrace plan: shows the files and messages of a layout, and writes nothing."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ def command(
     grid: Annotated[
         list[str] | None, typer.Option("--grid", help="Blocks along each dimension, as 8x8: one for each --shape, in order.")
     ] = None,
-    variables: Annotated[Path | None, typer.Option("--variables", exists=True, help="TOML file: a table [NAME] for each variable, with shape, type, grid.")] = None,
+    variables: Annotated[
+        Path | None,
+        typer.Option("--variables", exists=True, help="TOML file: a table [NAME] for each variable, with shape, type, grid."),
+    ] = None,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Output steps.")] = 1,
     name: Annotated[str, typer.Option("--name", help="Name of the stream.")] = "history",
     choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a layout key; repeatable.")] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Write the picture to this file.")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write the picture to this file, as SVG.")] = None,
     as_json: output.AsJson = False,
 ) -> None:
     """What a layout would do: files, directories, writers, bytes and messages, as a table and a picture. Nothing is written.

@@ -16,7 +16,7 @@ Row = tuple[str, str, str]
 
 
 def picture(answer: dict[str, Any]) -> str:
-    """One box a part; within it a line a writer, with the ranks whose data it writes."""
+    """One box for each part. In it, a line for each writer, with the ranks whose data it writes."""
     flows = part_flows(answer)
     shown = flows[:SHOWN_PARTS]
     boxes = [_rows(flow) for flow in shown]
@@ -31,7 +31,7 @@ def picture(answer: dict[str, Any]) -> str:
             lines.append(_border("├┤", widths))
         lines += [_line(row, widths, bytes_text(flow.size_bytes) if index == 0 else "") for index, row in enumerate(rows)]
     lines.append(_border("└┘", widths))
-    # The parts listed are those of one group of steps; the number of files is that of all steps.
+    # answer["parts"] lists the parts of one group of steps only; answer["files"] counts those of all steps.
     hidden = answer["files"] - len(shown)
     if hidden > 0:
         lines.append(f"  ⋮ and {count_text(hidden)} more files")

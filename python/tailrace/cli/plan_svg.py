@@ -32,7 +32,7 @@ class Box:
 
 
 def svg(answer: dict[str, Any]) -> str:
-    """The whole picture; single ranks where there are few and the plan lists all messages, ranges of ranks otherwise."""
+    """The whole picture. Draws single ranks if they are few and the plan lists all messages, else ranges of ranks."""
     flows = part_flows(answer)[:SHOWN_PARTS]
     by_rank = (
         is_shown_whole(flows, SHOWN_WRITERS)
@@ -49,7 +49,7 @@ def svg(answer: dict[str, Any]) -> str:
 
 
 def _add_part(flow: PartFlow, top: float, by_rank: bool, boxes: list[Box], edges: list[tuple[Box, Box]]) -> float:
-    """Adds a part's boxes and lines from `top` on; returns the rows it took."""
+    """Adds a part's boxes and lines, from the row `top` down. Returns the number of rows that the part takes."""
     ranks = sorted({rank for writer in flow.writers for rank in writer.feeders or ()}) if by_rank else []
     labels = [f"rank {rank}" for rank in ranks] or [
         f"ranks {range_text(*flow.ranks)}" if flow.ranks[0] != flow.ranks[1] else f"rank {flow.ranks[0]}"

@@ -1,4 +1,5 @@
-"""A run with the tracer: its folder, its program, and what is said after it. Imports little: this comes before each program."""
+"""A run with the tracer: its log folder, its program, and the messages after it. Imports little, because these imports delay the
+start of each program."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ MOST_READ_BYTES, MOST_NAMED = 256 << 20, 5
 
 
 class NotRun(RuntimeError):
-    """The command was not started; the text says why."""
+    """Raised if the command was not started; its text says why."""
 
 
 class Recording:
-    """What is prepared before a run, and said after it."""
+    """Prepares the environment of a recorded run, and prints messages after it."""
 
     def __init__(self, options: RunOptions) -> None:
         self.options = options
@@ -30,7 +31,7 @@ class Recording:
         self.info: dict[str, object] = {}
 
     def prepare(self) -> tuple[list[str], dict[str, str]]:
-        """The command and the environment to start. Raises NotTraceable."""
+        """Makes the log folder. Returns the command to start and its environment. Raises NotTraceable."""
         options = self.options
         follow, share = options.follow, options.share
         traced = launch.traced_command(options.command, follow=follow, share=share)
@@ -43,10 +44,10 @@ class Recording:
         return traced, environment
 
     def abandon(self) -> None:
-        """The command did not start."""
+        """Called if the command could not be started; subclasses undo `prepare`."""
 
     def finish(self, status: int) -> int:
-        """Says what is to be said after the run. Returns the status of the whole; less than 0: minus a signal."""
+        """Writes run.json, and prints the messages after the run. Returns the exit status; a negative one is minus a signal."""
         if self.folder is not None:
             self._describe(self.folder, status)
         return status
@@ -63,7 +64,7 @@ class Recording:
 
 
 def run_with(options: RunOptions, recording: Recording) -> int:
-    """Runs the command. Returns its exit status, or 2 where it cannot be recorded, or its files not placed."""
+    """Runs the command. Returns its exit status, or 2 if it cannot be recorded or its files cannot be placed."""
     try:
         command, environment = recording.prepare()
     except (NotTraceable, NotRun) as error:
@@ -99,7 +100,7 @@ def _machine() -> dict[str, object]:
 
 
 def _say_counted(folder: Path) -> None:
-    """Says how many calls are only counted, and why."""
+    """Prints how many calls are only counted, for each reason."""
     from tailrace.trace.log import LogError, counted_because, logs_of, read_header
 
     counted: dict[str, int] = {}
@@ -115,7 +116,7 @@ def _say_counted(folder: Path) -> None:
 
 
 def _name_unrecorded(folder: Path) -> None:
-    """Names what was started and has no log. Reading large logs takes long: there `tailrace coverage` does it."""
+    """Prints the processes that were started and have no log. Skips logs above MOST_READ_BYTES, because reading them takes long."""
     from tailrace.trace.log import LogError, logs_of
     from tailrace.trace.started import read_starts, unrecorded_in
 
@@ -124,7 +125,7 @@ def _name_unrecorded(folder: Path) -> None:
         if sum(path.stat().st_size for path in paths) > MOST_READ_BYTES:
             say(
                 f"tailrace: the logs have more than {MOST_READ_BYTES >> 20} MiB, so processes without a log were not looked for; "
-                f"`tailrace coverage {folder}` does it"
+                f"`tailrace coverage {folder}` lists them"
             )
             return
         texts = unrecorded_in(read_starts(folder))

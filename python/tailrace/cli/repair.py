@@ -1,4 +1,4 @@
-"""tailrace repair: a damaged stream becomes one that can be read and appended to."""
+"""tailrace repair: repairs a damaged stream, so that it can be read and appended to."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def command(
 ) -> None:
     """Repairs a damaged stream and reports what it did: drops steps with missing or damaged parts, and a torn end of the journal.
 
-    Committed files are set aside, not deleted. While a run writes the stream, it is refused and that run is named. The exit status
-    is 1 when something could not be repaired. `tailrace verify --deep` shows beforehand what is damaged.
+    Committed files are moved aside, not deleted. While a run writes the stream, the command refuses, and names that run. The exit
+    status is 1 when something could not be repaired. `tailrace verify --deep` shows beforehand what is damaged.
 
     Examples: [bold]tailrace repair out[/] · [bold]tailrace repair out -s restart --json[/]
     """

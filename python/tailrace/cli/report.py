@@ -29,13 +29,17 @@ def command(
         ),
     ] = None,
     other: Annotated[
-        Path | None, typer.Argument(metavar="[OTHER]", help="A second run, of any source: what changed from the first to it.")
+        Path | None, typer.Argument(metavar="[OTHER]", help="A second run: shows what changed from SOURCE to OTHER.")
     ] = None,
     page: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Also writes a page: one file, which needs no network.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Also writes the report as one HTML file, which needs no network.")
     ] = None,
     anonymise: Annotated[
-        bool, typer.Option("--anonymise", help="Aliases instead of names of files, hosts and programs: for showing it to others.")
+        bool,
+        typer.Option(
+            "--anonymise",
+            help="Replaces the names of files, hosts and programs by aliases, so that you can show the report to others.",
+        ),
     ] = False,
     as_json: output.AsJson = False,
 ) -> None:
@@ -65,7 +69,7 @@ def command(
         only_counted = activity is None or (len(activity.begin) == 0 and activity.counted_calls > 0)
         if only_counted and page is None:
             output.fail(
-                f"{source}: its calls are only counted, so nothing can be said about the seconds of the run; --html shows the sums",
+                f"{source}: its calls are only counted, so no cause can be given in seconds; --html FILE writes the sums",
                 as_json,
             )
             raise typer.Exit(2)
@@ -90,7 +94,7 @@ def command(
 
 
 def _kept_logs(source: Path, *, wanted: bool) -> contextlib.AbstractContextManager[LogReader | None]:
-    """The logs of a folder, for a page. None: there is no page, or the source has no logs."""
+    """Opens the logs of the folder `source`, for the HTML page. Gives None if no page is wanted, or `source` has no logs."""
     from tailrace.trace.log_process import open_logs
     from tailrace.trace.sources import run
 

@@ -1,4 +1,4 @@
-"""tailrace resolve: what tailrace.toml, the environment and options give together."""
+"""tailrace resolve: shows the layout that tailrace.toml, the environment and options give together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tailrace.cli.choices import complete_preset, layout_of
 def command(
     stream: Annotated[str, typer.Argument(help="Name of the stream.")] = "history",
     layout: Annotated[
-        str | None, typer.Option("--layout", "-l", help="Preset given in the program.", autocompletion=complete_preset)
+        str | None, typer.Option("--layout", "-l", help="Preset, as if the program gave it.", autocompletion=complete_preset)
     ] = None,
-    choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE given in the program; repeatable.")] = None,
+    choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, as if the program gave it; repeatable.")] = None,
     as_json: output.AsJson = False,
 ) -> None:
     """What is in force for a stream opened here and now: requested and effective values.
 
-    The stream is really opened, in a directory that is removed again: with the tailrace.toml of the working directory (or
-    TAILRACE_CONFIG) and the TAILRACE_ variables, exactly as the program would.
+    The command opens the stream in a temporary directory, as the program would: with the tailrace.toml of the working directory (or
+    the file that TAILRACE_CONFIG names) and the TAILRACE_ variables.
 
     Examples: [bold]tailrace resolve history[/] · [bold]TAILRACE_FILES=4 tailrace resolve history --layout hds --json[/]
     """

@@ -1,4 +1,4 @@
-"""tailrace rewind: the last steps leave a stream."""
+"""tailrace rewind: removes the last steps of a stream."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ def command(
     directory: Annotated[Path, typer.Argument(help="Directory with streams.")],
     stream: TheStream = None,
     before: Annotated[
-        float | None, typer.Option("--before", help="This time, in the units of the stream: its step and later ones leave.")
+        float | None,
+        typer.Option("--before", help="Time in the units of the stream: the steps at this time and later are removed."),
     ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", min=0, help="So many of the last steps leave.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", min=0, help="Number of last steps to remove.")] = None,
     take_over: TakeOver = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Takes the last steps out of a stream, as before a run that starts from an earlier restart.
 
-    Give either --before or --steps. The journal has a line about it; files without other steps are removed. The next run uses the
-    numbers of these steps again. While a run writes the stream, the command is refused and that run is named. A model does the same
-    by itself with mode = 'resume'.
+    Give either --before or --steps. The journal gets a line about it; files without other steps are removed. The next run uses the
+    numbers of these steps again. While a run writes the stream, the command refuses, and names that run. A model does the same by
+    itself with mode = 'resume'.
 
     Examples: [bold]tailrace rewind out --stream history --before 72[/] · [bold]tailrace rewind out -s history --steps 2 --json[/]
     """
@@ -41,7 +42,7 @@ def command(
     dropped, times = answer["dropped"], answer["times"]
     left = f"{answer['steps']} steps are left"
     if not dropped:
-        console.print(f"{output.escape(name)}: no step leaves, {left}")
+        console.print(f"{output.escape(name)}: no step removed, {left}")
         return
     span = f"steps {dropped[0]} to {dropped[-1]} (times {times[0]:g} to {times[-1]:g}) have"
     if len(dropped) == 1:

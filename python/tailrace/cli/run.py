@@ -24,30 +24,39 @@ def command(
     ],
     log: Annotated[
         Path | None,
-        typer.Option("--log", help="New folder for the logs. Default: tailrace-run-N in this folder, with the first free N."),
+        typer.Option(
+            "--log", help="New folder for the logs. Default: tailrace-run-N in the working folder, with the first free N."
+        ),
     ] = None,
     budget_mib: Annotated[
-        int, typer.Option("--budget", min=1, help="MiB of log for each process; later calls are only counted.")
+        int, typer.Option("--budget", min=1, help="Largest size of the log of a process, in MiB. Later calls are only counted.")
     ] = DEFAULT_BUDGET_MIB,
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Records programs that are started with an environment of their own, too.")
+        bool, typer.Option("--follow/--no-follow", help="Also records programs that are started with another environment.")
     ] = True,
     share: Annotated[Share, typer.Option("--share", help="Who may read the logs.")] = Share.OWNER,
     config: Annotated[
         Path | None,
-        typer.Option("--config", "--remedy", help="Places and stages files by [place] and [stage] of this file."),
+        typer.Option("--config", "--remedy", help="TOML file whose tables `place` and `stage` say where files go."),
     ] = None,
-    trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Records the run; without it, files are only placed.")] = True,
+    trace: Annotated[
+        bool, typer.Option("--trace/--no-trace", help="Records the run. With --no-trace, files are only placed.")
+    ] = True,
     compare: Annotated[
         bool,
         typer.Option(
             "--compare",
-            help="Runs the command by turns, plainly and placed or staged, in copies of this folder; compares times and files. "
-            "Without rules it makes those that the findings of a first run name.",
+            help="Runs the command in turn without and with the rules, in copies of the working folder; compares times and files. "
+            "Without --config, it takes the rules that the findings of a first run name.",
         ),
     ] = False,
     rounds: Annotated[
-        int, typer.Option("--rounds", min=1, help="With --compare: runs of each way that count. Fewer than 5 give no interval.")
+        int,
+        typer.Option(
+            "--rounds",
+            min=1,
+            help="With --compare: counted runs without rules, and as many with rules. Fewer than 5 give no interval.",
+        ),
     ] = DEFAULT_ROUNDS,
     as_json: Annotated[bool, typer.Option("--json", help="With --compare: print JSON for machines instead of a table.")] = False,
 ) -> None:
@@ -55,7 +64,7 @@ def command(
 
     Logs hold names of files and command lines: only you can read them, unless you --share them.
 
-    Launchers (mpirun, srun) are not recorded. Their ranks are, on all nodes that have the folder.
+    Launchers (mpirun, srun) are not recorded. Their ranks are recorded, on all nodes that have the log folder.
 
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
     · [bold]tailrace run --config tailrace.toml --no-trace -- mpirun -n 8 ./model[/]

@@ -1,4 +1,4 @@
-"""tailrace study: a matrix of runs, measured in turn, every output verified."""
+"""tailrace study: runs a matrix of settings in turn, measures each run and verifies every output."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
 
 
 def build_folder() -> Path:
-    """build/ of the source tree; for an installed package, of the working directory."""
+    """The folder `build` of the source tree; if the package is installed, `build` in the working directory."""
     for folder in Path(__file__).resolve().parents:
         if (folder / "kernels").is_dir() and (folder / "CMakeLists.txt").is_file():
             return folder / "build"

@@ -1,4 +1,4 @@
-"""tailrace verify: whether what was committed is there, whole."""
+"""tailrace verify: checks that the committed steps of streams exist and are undamaged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def command(
 ) -> None:
     """Checks the streams of a directory; the exit status is 1 when there are problems, and each is named.
 
-    A stream is whole, damaged, or being written: then what its run has not finished is no problem.
+    A stream is whole, damaged, or being written. While it is being written, unfinished steps are no problem.
 
     Examples: [bold]tailrace verify out[/] · [bold]tailrace verify out --deep[/] · [bold]tailrace verify out -s history --json[/]
     """
@@ -34,7 +34,7 @@ def command(
 
 
 def _verify(directory: Path, stream: str | None, deep: bool) -> dict[str, dict[str, Any]]:
-    """By stream; damage that keeps a stream from being looked at is a problem of it, as any other."""
+    """The answer for each stream. Damage that prevents reading a stream is one of the problems in its answer."""
     names = [stream] if stream is not None else [path.name.removesuffix(".parts") for path in sorted(directory.glob("*.parts"))]
     if not names:
         contract.list_streams(directory)  # raises NotFound with the library's text: no directory, or no stream in it
@@ -59,16 +59,15 @@ def _print(directory: Path, answers: dict[str, dict[str, Any]], deep: bool) -> N
             console.print(output.plain(f"  note: {note}"), markup=False, soft_wrap=True)
         if any(problem["remedy"] == "repair" for problem in answer["problems"]):
             console.print(
-                output.plain(
-                    f"  `tailrace repair {directory} -s {name}` keeps the steps that are whole, and sets the others aside."
-                ),
+                output.plain(f"  `tailrace repair {directory} -s {name}` keeps the undamaged steps, and moves the others aside."),
                 markup=False,
                 soft_wrap=True,
             )
 
 
 def _verdict(directory: Path, name: str, answer: dict[str, Any]) -> str:
-    """`repair` writes the index, too, so it is named alone where both would do something."""
+    """The state of a stream in words. Names `tailrace index` only if nothing is damaged: `tailrace repair` writes the index,
+    too."""
     if answer["state"] == "damaged":
         return "[bold red]damaged[/]"
     if answer["state"] == "being written":

@@ -1,4 +1,4 @@
-"""All rounds of a comparison, and what they say."""
+"""Runs all rounds of a comparison, and computes its verdict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TREE_RULES = [rule for rule, by in PLACING.items() if by == "tree"]
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A time of both ways, in all rounds."""
+    """A time in seconds, of the plain and the placed run of each round."""
 
     name: str
     runs: tuple[tuple[float, float], ...]  # plain and placed of each round
@@ -66,9 +66,9 @@ class Measure:
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     command: Command
-    measures: tuple[Measure, ...]  # first that until files are on the device, then that of the program
-    claimed_s: Mapping[str, float]  # by rule: what findings of the plain runs say that the remedy saves, median
-    keep: str  # lines of configuration; empty: the placed way is not better
+    measures: tuple[Measure, ...]  # first DURABLE, then PROGRAM, then IN_CALLS if it is known
+    claimed_s: Mapping[str, float]  # rule -> seconds that the finding claims to save, the median over the plain runs
+    keep: str  # lines of configuration to keep; empty if placed runs are not faster
     directories: tuple[Directories, Directories]
     difference: Difference
     outside: tuple[str, ...]
@@ -95,7 +95,7 @@ class Comparison:
 
 
 def verdict_text(durable: Measure, program: Measure) -> str:
-    """When files are on the device, and beside it the time of the program."""
+    """One sentence: the time until files are on the device, and the time of the program."""
     ratio = durable.ratio
     if math.isinf(ratio.high):
         return (
@@ -134,7 +134,9 @@ def compare(command: Command, copies: Copies, rounds: int, tell: Callable[[str],
         tell(f"{rounds} rounds of two runs take about {seconds_text(rounds * took_s)}, with copying and comparing files")
         turns: dict[str, list[Turn]] = {way: [] for way in WAYS}
         for number in range(rounds):
-            for way in WAYS if number % 2 == 0 else reversed(WAYS):  # the second of a round may find other caches
+            for way in (
+                WAYS if number % 2 == 0 else reversed(WAYS)
+            ):  # alternates, because the first run of a round may leave data in caches for the second
                 turns[way].append(make_turn(command, copies, way, reader, plain.outputs, recorded=recorded))
             each = ", ".join(f"{way} {seconds_text(turns[way][-1].durable_s)}" for way in WAYS)
             tell(f"round {number + 1} of {rounds}: {each}")

@@ -1,5 +1,5 @@
-"""What NetCDF and HDF5 files say, whatever their bytes are. They are read by a process of its own (digests.py), with limits of time
-and memory: a damaged file ends that process at most."""
+"""Compares the content of NetCDF and HDF5 files, whatever their bytes are. A process of its own (digests.py) reads them, with
+limits of time and memory, because reading a damaged file may crash or hang."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ import tailrace
 from tailrace.compare.digests import format_of
 from tailrace.quantities import seconds_text
 
-LIMIT_S = 30.0  # for a file, and for each further
-BYTES_A_SECOND = 20e6  # of it, that many
-MOST_LATE = 3  # files that take too long; then no further ones are read
+LIMIT_S = 30.0  # time limit for a file, plus a second for each BYTES_A_SECOND of its size
+BYTES_A_SECOND = 20e6
+MOST_LATE = 3  # after so many files that took too long, no further file is read
 MOST_ANSWER_BYTES = 256 << 20
 MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Of one file."""
+    """The content of one file, as checksums."""
 
     digests: Mapping[str, str] = field(default_factory=dict)  # a checksum for each variable and attribute
-    why_not: str = ""  # it could not be read
+    why_not: str = ""  # why the file could not be read; "": it was read
 
     def difference(self, other: Contents) -> str:
-        """What differs, or why that is not known, as a sentence; empty: nothing."""
+        """A sentence: what differs, or why that is not known. Empty if nothing differs."""
         if why := self.why_not or other.why_not:
             return f"its content is not known: {why}"
         names = [name for name in {**self.digests, **other.digests} if self.digests.get(name) != other.digests.get(name)]
@@ -45,7 +45,7 @@ class Contents:
 
 
 class ContentReader:
-    """Reads one file after the other. The process begins with the first one, and anew after a file that has ended it."""
+    """Reads one file after the other by a child process, which starts with the first file, and again after a file that ended it."""
 
     def __init__(self, limit_s: float = LIMIT_S) -> None:
         self._limit_s = limit_s
@@ -59,7 +59,7 @@ class ContentReader:
         self._end()
 
     def read(self, path: str) -> Contents | None:
-        """None: the file is neither NetCDF nor HDF5. It must be regular."""
+        """The content of a regular file. None if it is neither NetCDF nor HDF5."""
         try:
             if not format_of(path):
                 return None
@@ -93,7 +93,7 @@ class ContentReader:
             folder = os.fspath(Path(tailrace.__file__).parents[1])
             paths = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH", ""))))
             self._process = subprocess.Popen(
-                # RATIONALE: -P keeps modules of the working folder out, which belong to the program.
+                # RATIONALE: with -P, Python does not import modules of the working folder, which belong to the program.
                 [sys.executable, "-P", "-m", "tailrace.compare.digests", str(os.getpid())],
                 env={**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"},
                 stdin=subprocess.PIPE,
@@ -103,7 +103,7 @@ class ContentReader:
         return self._process
 
     def _line(self, process: subprocess.Popen[bytes], limit_s: float) -> bytes:
-        """What it answers; without a newline where it has ended. Raises TimeoutError."""
+        """The line that the process answers. It has no newline at its end if the process has ended. Raises TimeoutError."""
         assert process.stdout is not None
         until, found = time.monotonic() + limit_s, bytearray()
         while not found.endswith(b"\n") and len(found) < MOST_ANSWER_BYTES:
@@ -115,7 +115,7 @@ class ContentReader:
         return bytes(found)
 
     def _end(self) -> int:
-        """Its exit status; less than 0: minus the signal."""
+        """Ends the process. Returns its exit status; a negative one is minus a signal."""
         process, self._process = self._process, None
         if process is None:
             return 0

@@ -39,12 +39,12 @@ class Copies:
 
     @property
     def bundled(self) -> Path:
-        """For the bundles of a run, and what is in them."""
+        """The folder for the bundles of a run and the files extracted from them."""
         return self.folder / BUNDLED
 
     @property
     def copy(self) -> Path:
-        """The same path for all runs: programs may write it into their files."""
+        """The copy in which a run works. Its path is the same for all runs, because programs may write it into their files."""
         return self.folder / COPY
 
     def close(self) -> None:
@@ -60,11 +60,11 @@ class Copies:
                 shutil.rmtree(folder)
 
     def _put_away(self, free_before: Free) -> None:
-        """The copy of a run that has ended. `free_before`: before it was made.
+        """Moves the copy of a run that has ended away. `free_before`: the free space before the copy was made.
 
-        RATIONALE: it stays until the end. ext4 without a journal does not use inodes again that were removed in the last minutes,
-        and looks at each of them whenever it makes a file: plain runs then took 20 times as long. Other file systems trim what was
-        removed. Where there is no room for one more run like this one, all copies are removed."""
+        RATIONALE: used copies are removed only at the end of the comparison, or if there is no room for one more run like this one.
+        ext4 without a journal does not reuse inodes that were removed in the last minutes, and examines each of them whenever it
+        makes a file: plain runs then took 20 times as long. Other file systems trim removed blocks."""
         used = self.folder / USED
         used.mkdir(exist_ok=True)
         for folder in (self.copy, self.bundled):
@@ -77,7 +77,7 @@ class Copies:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[Path]:
-        """A new copy, on the device before a run begins."""
+        """Makes a new copy, and writes it to the device before the run begins. Moves the copy away after the run."""
         free_before = _free_on(self.folder)
         self.copy.mkdir(mode=0o700)
         shutil.copymode(self.source, self.copy)
@@ -88,7 +88,7 @@ class Copies:
             if done.returncode != 0:
                 said = done.stderr.decode(errors="replace").strip().splitlines()
                 raise CompareError(f"{self.source} could not be copied to {self.copy}: {said[-1] if said else 'cp failed'}")
-        sync(self.copy)  # what the copy or the last run has written is not written to the device during the next run
+        sync(self.copy)  # otherwise data of the copy or the last run would be written to the device during the next run
         try:
             yield self.copy
         finally:
@@ -106,10 +106,10 @@ def _free_on(folder: Path) -> Free:
 
 
 def sync(folder: Path) -> None:
-    """Everything that was written to the file system of the folder is on the device. Raises CompareError."""
+    """Writes all data of the folder's file system to the device (syncfs). Raises CompareError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
-            raise CompareError(f"{folder}: what was written could not be put on the device: {os.strerror(ctypes.get_errno())}")
+            raise CompareError(f"{folder}: data could not be written to the device (syncfs): {os.strerror(ctypes.get_errno())}")
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The outputs of all runs against those of the first plain one."""
+"""Compares the outputs of all runs with those of the first plain run."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Likeness(Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """Names, relative to the working folder."""
+    """How the outputs differ. Names are relative to the working folder."""
 
-    same: int  # with the same bytes
-    same_content: tuple[str, ...]  # with other bytes
+    same: int  # number of files and folders with the same bytes
+    same_content: tuple[str, ...]  # NetCDF and HDF5 files with the same content, and other bytes
     different: tuple[str, ...]
     only_plain: tuple[str, ...]
     only_placed: tuple[str, ...]
     not_comparable: tuple[str, ...]  # two plain runs differ in them as well
-    reasons: Mapping[str, str] = field(default_factory=dict)  # by name: what differs in it, for NetCDF and HDF5 files
+    reasons: Mapping[str, str] = field(default_factory=dict)  # name of a NetCDF or HDF5 file -> what differs in it
 
     @property
     def is_none(self) -> bool:
@@ -38,7 +38,7 @@ class Difference:
 
 
 def difference_of(plain: list[Outputs], placed: list[Outputs], source: Path, read: Read = lambda _: None) -> Difference:
-    """All runs against the first plain one. `source`: the folder that all were copies of."""
+    """Compares all runs with the first plain run. `source`: the working folder of which each run had a copy."""
     against = _First(plain[0], source, read)
     own: set[str] = set()
     same_content: set[str] = set()
@@ -81,7 +81,7 @@ class _First:
     def __init__(self, run: Outputs, source: Path, read: Read) -> None:
         self.entries, self.source, self.read = run.entries, source, read
         self.reasons: dict[str, str] = {}
-        self.as_it_was: dict[str, Entry] = {}  # what no run has touched, read once
+        self.as_it_was: dict[str, Entry] = {}  # files of the working folder that a run has not changed, each read once
 
     def likeness(self, name: str, run: Outputs) -> Likeness:
         one, other = self.entries.get(name), run.entries.get(name)

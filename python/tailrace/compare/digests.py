@@ -1,4 +1,5 @@
-"""Checksums of what a NetCDF or HDF5 file says: groups, types, variables, values and attributes, wherever they lie in the file.
+"""Checksums of the content of a NetCDF or HDF5 file: groups, types, variables, values and attributes, wherever the file stores
+them.
 
 Not in them: creation times and addresses of the file's own structure, chunks, filters, and the order of names. The library that
 reads may crash or hang for a damaged file, so this is a program of its own: contents.py starts it, with limits."""
@@ -19,9 +20,9 @@ import numpy as np
 
 from tailrace.child_python import end_with_parent
 
-BLOCK_BYTES = 32 << 20  # that are read at a time
-OBJECT_BYTES = 1 << 10  # that a value of variable length is taken for
-MOST_PARTS = 200_000  # of a file
+BLOCK_BYTES = 32 << 20  # most bytes that are read at a time
+OBJECT_BYTES = 1 << 10  # assumed size of a value of variable length
+MOST_PARTS = 200_000  # most variables and attributes of a file, and most objects
 MEMORY_BYTES = 2 << 30
 CACHE_BYTES = 64 << 20  # of chunks
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -33,7 +34,7 @@ Digests = dict[str, str]
 
 
 def format_of(path: str) -> str:
-    """hdf5, which NetCDF-4 is too, classic (NetCDF-3), or nothing. Raises OSError."""
+    """The format of a file: "hdf5" (also NetCDF-4), "classic" (NetCDF-3), or "" for any other. Raises OSError."""
     with open(path, "rb") as file:
         start = file.read(8)
         if start[:4] in CLASSIC_SIGNATURES:
@@ -63,7 +64,7 @@ class _Digest:
         self._hash.update(data)
 
     def add_unframed(self, data: bytes) -> None:
-        """Of values that are read in blocks, whose sizes must not count."""
+        """Adds bytes without their length: for values read in blocks, because the sizes of blocks must not change the checksum."""
         self._hash.update(data)
 
     def text(self) -> str:
@@ -90,7 +91,8 @@ def blocks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
 
 
 class _Hdf5:
-    """Soft and external links count by their text and are not followed; of several names of an object the first one has it."""
+    """Computes the checksums of an HDF5 file. Soft and external links are not followed: their text counts. An object with several
+    names is read under the first one."""
 
     def __init__(self, path: str) -> None:
         import h5py
@@ -120,7 +122,7 @@ class _Hdf5:
         return info.fileno, info.addr
 
     def _names(self) -> Iterator[str]:
-        """Of all objects, each once: the first in the order of names."""
+        """Yields a name of each object: its first name in alphabetical order."""
         waiting = ["/"]
         while waiting:
             name = waiting.pop()
@@ -179,7 +181,7 @@ class _Hdf5:
         return digest.text()
 
     def _type_text(self, dtype: np.dtype[Any]) -> str:
-        """Without offsets and padding, which are no content."""
+        """The element type as text, without offsets and padding, which are no content."""
         h5py = self.h5py
         if (text := h5py.check_string_dtype(dtype)) is not None:
             return f"text {text.encoding} {text.length}"
@@ -254,7 +256,7 @@ def _classic(path: str) -> Digests:
 
 
 def main() -> None:
-    """Answers each line, the JSON text of a path, by a line: an object with `digests`, or with `why` there are none."""
+    """Reads lines, each the JSON text of a path. Answers each by a line: an object with `digests`, or with `why` there are none."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     end_with_parent(int(sys.argv[1]))

@@ -12,7 +12,7 @@ TABLES = ("place", "stage")
 
 
 def lines_to_keep(config: Path) -> str:
-    """The tables [[place.tree]] and [stage]. Where their lines alone do not say the same: the whole file."""
+    """The lines of the tables [[place.tree]] and [stage]. If these lines alone do not give the same tables: the whole file."""
     text = config.read_text(encoding="utf-8")
     kept: list[str] = []
     is_ours = False
@@ -26,7 +26,7 @@ def lines_to_keep(config: Path) -> str:
 
 
 def _tables(text: str) -> dict[str, Any] | None:
-    """None: the lines alone are no TOML."""
+    """The parsed tables of TABLES. None if the text is not valid TOML."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,5 @@
-"""What a run leaves in its copy of the working folder, by the names that programs see. A file in a tree has its logical name."""
+"""The files that a run leaves in its copy of the working folder, by the names that programs see. A file in a tree has its logical
+name."""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ from typing import Any
 from tailrace.compare.contents import Contents
 from tailrace.place.mapping import Mapping as PlaceMapping
 
-AS_BEFORE = "as before"  # stands for the checksum of a file that a run has not touched
+AS_BEFORE = "as before"  # instead of the checksum of a file that a run has not changed
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One name. Two entries are the same when these are equal."""
+    """What one name refers to. Two entries are the same if all fields but `says` are equal."""
 
     kind: str  # file, link, folder, or special
     mode: int
     size_bytes: int = 0
     content: str = ""  # the checksum of a file, the text of a link
-    says: Contents | None = field(default=None, compare=False)  # of a NetCDF or HDF5 file, where the bytes differ
+    says: Contents | None = field(default=None, compare=False)  # the content of a NetCDF or HDF5 file whose bytes differ
 
     def is_like(self, other: Entry) -> bool:
         """Whether all but the bytes of a file is equal."""
@@ -33,9 +34,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Directories:
-    """Where the files lie that a run has made or changed."""
+    """The directories of the files that a run has made or changed."""
 
-    entries: Mapping[str, int]  # of each, by its path in the working folder: all kinds, also those that were there before
+    entries: Mapping[str, int]  # path in the working folder -> its number of entries, of all kinds and also from before the run
 
     @property
     def count(self) -> int:
@@ -62,11 +63,11 @@ Says = Callable[[str, str, str], Contents | None]  # of a file's name, its path,
 
 
 def says_nothing(name: str, path: str, checksum: str) -> None:
-    """For files whose bytes alone are compared."""
+    """The argument `says` if only the bytes of files are compared."""
 
 
 def stamps_of(folder: Path) -> Stamps:
-    """What changes when a file is written, by physical path: inode, size and time of change."""
+    """For each physical path below the folder: inode number, size and time of change, which differ after a file was written."""
     return {path: _stamp(status) for path, status in _walk(folder)}
 
 
@@ -102,8 +103,8 @@ def outputs_of(
 
 
 def with_bundled(outputs: Outputs, extracted: Path, below: str, says: Says) -> Outputs:
-    """The outputs with those that were in bundles, which lie in `extracted`: there they hide others. `below`: the folder that their
-    names are relative to. Folders are not in bundles."""
+    """The outputs, and the files of bundles, which were extracted into `extracted` and replace outputs of the same name. `below`:
+    the folder to which their names are relative. Bundles contain no folders."""
     entries = dict(outputs.entries)
     for path, status in _walk(extracted):
         if not stat.S_ISDIR(status.st_mode):
@@ -113,7 +114,7 @@ def with_bundled(outputs: Outputs, extracted: Path, below: str, says: Says) -> O
 
 
 def _is_in_tree(mapping: PlaceMapping, folder: Path, path: str) -> bool:
-    """Whether a directory belongs to a tree: it, or one above it, has such a name."""
+    """Whether a directory belongs to a tree: its name, or that of a directory above it, is one that the rules make."""
     top = os.fspath(folder)
     while path != top:
         parent, name = os.path.split(path)

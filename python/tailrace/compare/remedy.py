@@ -1,4 +1,4 @@
-"""The rules that the findings of a run name, for a comparison of a program that has none yet."""
+"""Makes rules from the findings of a run, for the comparison of a program that has no rules yet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tailrace.toml_table import TomlError, literal
 from tailrace.trace.log import LogError
 from tailrace.trace.model import Run
 
-LEAST = 200  # files of a folder, from which on it is placed or staged
+LEAST = 200  # least number of files of a folder that is placed or staged
 MEMORY = "/dev/shm"
 STEM = "tailrace-remedy-"
 BY_HAND = "name rules with --remedy FILE, or in tailrace.toml (docs/placing.md, docs/staging.md)"
@@ -46,8 +46,8 @@ def found_remedy(words: Sequence[str], budget_bytes: int, copies: Copies, *, fol
 
 
 def remedy_of(log: Path, folder: Path) -> Remedy:
-    """Rules by the most expensive finding that placing cures. `log`: of a run in `folder`, whose files are still there. Raises
-    CompareError where there is none."""
+    """Rules for the most expensive finding whose cause placing removes. `log`: the log of a run in `folder`, whose files must still
+    exist. Raises CompareError if there is no such finding."""
     try:
         run = Run.read(log, with_calls=True)
         made, _ = made_in_run(log)
@@ -78,7 +78,7 @@ def _tree(paths: Sequence[str], base: str) -> str:
 
 
 def _stage(paths: Sequence[str], base: str) -> str:
-    """A pattern for each folder of the working folder that gets many files, and for names of the working folder itself."""
+    """The table [stage]: a pattern for each folder in the working folder that gets many files, and one for files directly in it."""
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         first, slash, _ = os.path.relpath(path, base).partition("/")
@@ -101,14 +101,14 @@ def _stage(paths: Sequence[str], base: str) -> str:
 
 
 def _alike(paths: Sequence[str]) -> str:
-    """What all names begin with, without digits at its end."""
+    """The longest beginning that all names share, without digits at its end."""
     names = [os.path.basename(path) for path in paths]
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
     return "".join(one for one, _ in same).rstrip("0123456789")
 
 
 def _scratch(needed: int) -> list[str]:
-    """Lines of [stage]: none where the batch system gives a folder, else the memory of the node."""
+    """Lines of [stage] that name the scratch folder. None if the batch system gives one; else the node's memory, MEMORY."""
     try:
         chosen_scratch("")
         return []

@@ -46,14 +46,14 @@ class Command:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one run took and left."""
+    """The times and the outputs of one run."""
 
     program_s: float
-    durable_s: float  # until its files are at their target, and on the device
-    calls_s: float | None  # of the wall clock, in calls on files; None: not recorded
-    claimed_s: Mapping[str, float]  # by rule: what findings of its log say that the run would save
+    durable_s: float  # seconds until its files are at their target, and on the device
+    calls_s: float | None  # seconds of the wall clock in calls on files; None: not recorded
+    claimed_s: Mapping[str, float]  # rule -> seconds that the finding of its log claims to save
     outputs: Outputs
-    outside: tuple[str, ...]  # files that were written outside of the copy; only recorded runs know
+    outside: tuple[str, ...]  # files that were written outside of the copy; empty if the run was not recorded
     notes: tuple[str, ...]
 
 
@@ -70,7 +70,7 @@ def command_of(words: Sequence[str], config: Path, budget_bytes: int, *, follow:
 
 
 def check_program(words: Sequence[str]) -> None:
-    """Raises CompareError where it cannot be compared."""
+    """Raises CompareError if the program cannot be traced or its files cannot be placed."""
     try:
         launch.traced_command(words)
     except NotTraceable as error:
@@ -83,7 +83,7 @@ def make_turn(
     command: Command, copies: Copies, way: str, reader: ContentReader, against: Outputs | None, *, recorded: bool
 ) -> Turn:
     """Runs the command in a fresh copy of the working folder. `against`: the outputs of the first plain run; NetCDF and HDF5 files
-    with other bytes are read. Raises CompareError where it fails."""
+    with other bytes are read. Raises CompareError if the run fails."""
 
     def says(name: str, path: str, checksum: str) -> Contents | None:
         first = against.entries.get(name) if against is not None else None
@@ -173,7 +173,8 @@ def _bundles(stage: StageRules, before: Stamps) -> list[str]:
 
 
 def _extracted(made: Sequence[str], copies: Copies) -> Path:
-    """A folder with all that is in the bundles of a run. They are moved: beside them may lie bundles of earlier runs."""
+    """Extracts the bundles of a run into a new folder, and returns it. Moves the bundles first, because their folder may also have
+    bundles of earlier runs."""
     alone, extracted = copies.bundled / "bundles", copies.bundled / "extracted"
     for folder in (alone, extracted):
         folder.mkdir(parents=True)
@@ -203,14 +204,14 @@ def _placing(command: Command, copy: Path, way: str) -> Placing:
             if any(logical is not None for _, logical in tree_files(placing.mapping, folder)):
                 where = os.path.relpath(folder, copy)
                 raise CompareError(
-                    f"{where}: files lie in the tree of the rules already, where a plain run does not find them: "
+                    f"{where}: the tree of the rules already has files, which a plain run does not find: "
                     f"`tailrace tree undo --config {command.config}` moves them back"
                 )
     return placing
 
 
 def log_folder(copies: Copies, way: str) -> Path:
-    """A new one each time: the log of the last run of each way stays."""
+    """A new, empty log folder. Removes the log of the run before of the same way: only the last log of each way stays."""
     log = copies.folder / way
     if log.exists():
         shutil.rmtree(log)
@@ -245,7 +246,7 @@ def recorded_start(words: Sequence[str], log: Path, budget_bytes: int, *, follow
 
 
 def run_in(copy: Path, copies: Copies, way: str, words: Sequence[str], environment: Mapping[str, str]) -> float:
-    """Returns its seconds. Raises CompareError where it fails."""
+    """Runs the command in `copy`, and returns its duration in seconds. Raises CompareError if the command fails."""
     stdout, stderr = copies.folder / f"{way}.stdout", copies.folder / f"{way}.stderr"
     finished = run_program(words, environment, copy, stdout, stderr, TIMEOUT_S)
     if finished.exit_code != 0:
@@ -262,7 +263,7 @@ def _failed(way: str, status: int, stderr: Path) -> str:
 
 
 def _of_calls(run: Run, notes: list[str]) -> tuple[float | None, dict[str, float]]:
-    """The time in calls, and what findings claim."""
+    """The seconds in calls (None: not known), and for each rule the seconds that its finding claims to save."""
     verdict = verdict_or_none(run)
     if verdict is None:
         return None, {}

@@ -2,9 +2,9 @@
 
 - values, spec: what an ensemble file says; parameters: the table of parameter values
 - templates, pest: input files with values in them; readings: results from output files
-- scratch, directory: where members run, and what one leaves to the next
-- keeper, memory, marks: runs the commands of members and knows all that they start
-- member: a member's life, from its directory to its outcome; worker, workers: the processes in which members live
+- scratch, directory: where members run, and which inputs the next member uses again
+- keeper, memory, marks: run the commands of members, and watch and end all processes that they start
+- member: runs one member, from its directory to its outcome; worker, workers: the processes that run members
 - engines: the executors that run members; runner: all members that are left
 - folder: the journal, what is finished; results: the table; ensemble: the class `Ensemble`
 """

@@ -1,9 +1,9 @@
-"""A member's directory on scratch: made once, and used again by the next member where a good one has left it as it was.
+"""A member's directory on scratch. After a member that did not fail, the next member uses the directory and its inputs again.
 
-A file system takes longer to make and remove files than to look at them. So inputs that a member has not touched stay for the next
-one. Number, mode, links, size and times of the file must be those that it had after it was copied. The kernel must grant a lease on
-it, so nothing has it open for writing. The time of a change counts only where the kernel's clock has moved on
-since the copy was made, because two changes within one tick have the same time.
+Inputs that a member has not changed stay for the next one, because making and removing files takes longer than checking them. Inode
+number, mode, links, size and times of the file must be those after it was copied. The kernel must grant a lease on the file, which
+shows that no process has it open for writing. Times are trusted only if the kernel's clock has advanced since the copy was made,
+because two changes within one tick have the same time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stamp = tuple[int, ...]
 
 
 class UntidyError(Exception):
-    """The directory itself was changed. It is not used again."""
+    """Raised if a member changed the directory itself. Then no other member uses it."""
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
@@ -32,11 +32,12 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 @dataclass
 class MemberDirectory:
-    """`copies` has the inputs that are in it, with what the kernel said of them; an empty stamp is of one not to be trusted."""
+    """`copies`: the inputs that are copies, each with its state after copying (see stamp_of); an empty stamp: do not use it
+    again."""
 
     path: str
     copies: dict[str, Stamp] = field(default_factory=dict)
-    links: dict[str, int] = field(default_factory=dict)  # the inputs that are hard links, with the number of the file
+    links: dict[str, int] = field(default_factory=dict)  # the inputs that are hard links, each with its inode number
     folders: dict[str, tuple[object, ...]] = field(default_factory=dict)
     top: Stamp = ()
     log: Stamp = ()
@@ -46,7 +47,7 @@ class MemberDirectory:
         self._note_folder("")
 
     def make_folder(self, name: str) -> None:
-        """A folder of inputs, with those above it."""
+        """Makes a folder of inputs, and its parent folders, if they do not exist yet."""
         if name not in self.folders:
             self.make_folder(os.path.dirname(name))
             os.mkdir(os.path.join(self.path, name))
@@ -61,7 +62,7 @@ class MemberDirectory:
         return (found.st_ino, found.st_mode, found.st_uid, *_extended(path))
 
     def add(self, name: str, make: Callable[[str], None], is_copy: bool) -> None:
-        """An input, where it is not there yet. `make` makes it at a path."""
+        """Adds an input that the directory does not have yet. `make(path)` makes the file."""
         if name in (self.copies if is_copy else self.links):
             return
         self.make_folder(os.path.dirname(name))
@@ -74,8 +75,8 @@ class MemberDirectory:
             self.links[name] = found.st_ino
 
     def begin(self, is_new: bool, outputs: Collection[str] = ()) -> None:
-        """All inputs are there. Makes the log. A new directory waits for the next tick of the clock, at most some milliseconds. So
-        does one with a new copy that is also among the `outputs`."""
+        """Called when all inputs exist. Makes the log. If the directory is new, or a new copy is also one of `outputs`, waits for
+        the next tick of the kernel's clock, at most MOST_TICK_S."""
         path = os.path.join(self.path, LOG)
         if not self.log:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
@@ -94,7 +95,7 @@ class MemberDirectory:
             self.top = () if self.top[-1] >= now_ns else self.top
 
     def is_untouched(self, name: str) -> bool:
-        """Whether the file is an input as it was staged, which the command has not written. False where that cannot be known."""
+        """Whether the file is an input that the command has not written. False if that is not known."""
         try:
             found = os.lstat(os.path.join(self.path, name))
         except OSError:
@@ -102,8 +103,8 @@ class MemberDirectory:
         return found.st_ino == self.links[name] if name in self.links else stamp_of(found) == self.copies.get(name)
 
     def clean(self, closed: Collection[str]) -> None:
-        """Removes what a member has left, apart from inputs that are as they were. `closed`: the files that nothing has open for
-        writing. Raises UntidyError, OSError."""
+        """Removes the files of a member, except unchanged inputs. `closed`: the files that no process has open for writing. Raises
+        UntidyError, OSError."""
         if LOG not in closed:
             raise UntidyError
         if self.top and self.top == stamp_of(os.lstat(self.path)) and len(self.folders) == 1:

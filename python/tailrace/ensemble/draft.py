@@ -1,4 +1,4 @@
-"""A first ensemble file, from a directory in which a model works."""
+"""Writes a first ensemble file, from a directory in which a model can run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LARGE_BYTES = 64 << 20
 
 
 def write_draft(model: Path, command: Sequence[str], folder: Path) -> Path:
-    """Writes FILE into the folder. Raises EnsembleError where it is there, or where the model's directory is not."""
+    """Writes FILE into `folder`, and returns its path. Raises EnsembleError if FILE exists, or the model's directory does not."""
     if not model.is_dir():
         raise EnsembleError(f"{model}: no such directory: name the directory in which the model works")
     path = folder / FILE
     if path.exists():
-        raise EnsembleError(f"{path}: is there already: change it, or remove it first")
+        raise EnsembleError(f"{path}: exists already: edit it, or remove it first")
     try:
         shown = str(model.resolve().relative_to(folder.resolve()))
     except ValueError:
@@ -70,6 +70,6 @@ retries = 0
 
 
 def _guess(files: Sequence[Path], model: Path) -> list[str]:
-    """A file of the model that may be executed, else a placeholder."""
+    """The command: the first executable file of the model, else the placeholder ./model."""
     programs = [file for file in files if file.stat().st_mode & 0o100]
     return [f"./{programs[0].relative_to(model)}"] if programs else ["./model"]

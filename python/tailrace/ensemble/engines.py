@@ -16,7 +16,7 @@ from typing import Any
 from tailrace.ensemble.values import EngineChoice, EnsembleError
 from tailrace.ensemble.workers import WorkerPool
 
-IN_FLIGHT_CALLS = 2  # calls that wait, for each worker
+IN_FLIGHT_CALLS = 2  # calls in progress for each worker
 
 
 def workers_of(choice: EngineChoice) -> int:
@@ -25,7 +25,7 @@ def workers_of(choice: EngineChoice) -> int:
 
 @contextlib.contextmanager
 def open_engine(choice: EngineChoice) -> Iterator[Executor]:
-    """Raises EnsembleError where a package is not installed, with the words that install it."""
+    """Opens the chosen engine. Raises EnsembleError if its package is not installed; the text has the command that installs it."""
     try:
         opened = OPENERS[choice.name](choice)
     except ImportError as error:

@@ -41,8 +41,9 @@ class Ensemble:
         failed: str | float = "nan",
         names: Sequence[str] | None = None,
     ) -> None:
-        """`result`: which one calls return, by default the first. `failed`: what a call gives for a failed member: "nan", a number,
-        or "raise". `names`: the parameters that the elements of a point are, by default the ensemble file's, in its order."""
+        """`result`: the name of the result that calls return; None: the first. `failed`: what a call returns for a failed member:
+        "nan" or a number; with "raise", it raises MemberError. `names`: the parameters in the order of a point's elements; None:
+        the order of the ensemble file."""
         self.spec = spec if isinstance(spec, Spec) else load_spec(spec)
         home = Path(self.spec.home)
         self.folder = folder.Folder(Path(out) if out is not None else home / f"{self.spec.name}-ensemble")
@@ -65,7 +66,7 @@ class Ensemble:
         return self._table
 
     def plan(self, names: Sequence[str] | None = None) -> Plan:
-        """What all members have in common, read and checked. Raises EnsembleError."""
+        """Reads and checks what all members have in common: templates, command, inputs. Raises EnsembleError."""
         spec, home = self.spec, Path(self.spec.home)
         names = tuple(names or self.names or self.table.names)
         templates = tuple((one.target, read_template(home / one.source, names)) for one in spec.templates)
@@ -103,11 +104,12 @@ class Ensemble:
         rerun_failed: bool = False,
         most: int | None = None,
     ) -> dict[str, Any]:
-        """Runs the members that have no outcome yet, and writes the table. `most`: at most so many. Returns the summary."""
+        """Runs the members that have no outcome yet, and writes the table. `most`: the largest number to run; None: all. Returns
+        the summary."""
         with folder.alone_in(self.folder.out):
             self.folder.read()
             if self.folder.heads and not resume:
-                raise EnsembleError(f"{self.folder.out}: has results already: `tailrace ensemble resume` runs what is missing")
+                raise EnsembleError(f"{self.folder.out}: has results already: `tailrace ensemble resume` runs the missing members")
             plan = self.plan()
             print_now = folder.fingerprint(self.spec)
             self._refuse_changed(print_now, rerun_changed)
@@ -138,7 +140,7 @@ class Ensemble:
             )
 
     def _left(self, of_all: str, rerun_failed: bool, most: int | None) -> Iterator[tuple[int, dict[str, Value]]]:
-        """The members without an outcome that counts, one at a time: an ensemble may have many."""
+        """Yields the members that must run: those without an outcome, and those whose settings or parameters have changed."""
         count = 0
         failed = self.folder.failed | self.folder.majority().differing if rerun_failed else ()
         for member in range(self.table.members):
@@ -194,13 +196,14 @@ class Ensemble:
         return calls.run(point)
 
     def map(self, function: Any, points: Iterable[Any] | None = None) -> list[Any]:
-        """`map(points)`: the result of a member for each point. `map(function, points)`: function(point) for each, in order, where
-        the function may call this ensemble. So it is what `workers=` of scipy.optimize takes, and with it this object is a pool."""
+        """`map(points)` returns the result of a member for each point. `map(function, points)` returns function(point) for each
+        point, in order; the function may call this ensemble. `workers=` of scipy.optimize takes this method."""
         function, points = (self, function) if points is None else (function, points)
         found = list(points)
         if not found:
             return []
-        # Threads that wait for members, and not the engine's: a function that calls `map` again must find one.
+        # These threads only wait for members. They are not the engine's: otherwise a function that calls `map` again would wait
+        # forever for a free thread.
         with ThreadPoolExecutor(min(len(found), engines.IN_FLIGHT_CALLS * engines.workers_of(self.spec.engine))) as pool:
             return list(pool.map(function, found))
 

@@ -16,7 +16,7 @@ from tailrace.ensemble.readings import function_of, netcdf_lock
 from tailrace.ensemble.values import FieldReading, MemberError, Value
 
 Array = np.ndarray[Any, np.dtype[Any]]
-# The element types that a field may have, and what stands where a member has no value: netCDF's own fill values.
+# The element types that a field may have, each with netCDF's fill value, which marks the elements of a member without a value.
 FILLS: dict[str, float | int] = {
     "i1": -127,
     "i2": -32767,
@@ -114,7 +114,8 @@ def _netcdf(reading: FieldReading, home: Path, directory: Path, parameters: Mapp
 
 
 def _unmasked(variable: Any) -> Array:
-    """As it is in the file, packed where it is packed; missing values are the variable's own."""
+    """The variable's values as the file stores them: packed values stay packed, and missing values stay the variable's fill
+    value."""
     variable.set_auto_maskandscale(False)
     values = np.asarray(variable[...])
     return values.astype(values.dtype.newbyteorder("="))
@@ -166,7 +167,7 @@ READERS = {"netcdf": _netcdf, "csv": _csv, "npy": _npy, "python": _python}
 
 
 def signature_of(fields: Mapping[str, MemberField]) -> dict[str, Any]:
-    """What all members of the file have in common: types, dimensions and their lengths, attributes, coordinates."""
+    """What must be equal in all members: types, dimensions and their lengths, and the hash of the coordinates."""
     return {name: _described(one) for name, one in fields.items()}
 
 
@@ -186,7 +187,7 @@ def hashed(value: Any) -> str:
 
 
 def difference(of: Mapping[str, Any], wanted: Mapping[str, Any], whom: str) -> str:
-    """What a member's fields have otherwise than `wanted`, those of `whom`; "" where nothing."""
+    """The first difference of a member's fields from `wanted`, the fields of `whom`, as a sentence; "" if they are equal."""
     for name, expected in wanted.items():
         found = of.get(name)
         if found == expected:
@@ -205,7 +206,7 @@ def _text(value: Any) -> str:
 
 
 def write_member(fields: Mapping[str, MemberField], path: Path) -> None:
-    """Raises OSError. All arrays of the member, and one entry that describes them."""
+    """Writes all arrays of the member, and the entry ABOUT that describes them. Raises OSError."""
     arrays: dict[str, Array] = {}
     about: dict[str, Any] = {}
     for name, one in fields.items():
@@ -222,7 +223,7 @@ def write_member(fields: Mapping[str, MemberField], path: Path) -> None:
 
 
 def read_member(path: Path) -> dict[str, MemberField]:
-    """Raises OSError, ValueError, KeyError, zipfile.BadZipFile where it is damaged."""
+    """Reads a file of `write_member`. Raises OSError, ValueError, KeyError or zipfile.BadZipFile if it is damaged."""
     with np.load(path, allow_pickle=False) as file:
         about = json.loads(file[ABOUT].tobytes())
         return {

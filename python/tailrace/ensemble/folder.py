@@ -112,12 +112,12 @@ class ByMember(MutableMapping[int, int]):
         return self._count
 
 
-MOST_MEMBERS = 1 << 24  # a journal of others with a larger number would take all memory
+MOST_MEMBERS = 1 << 24  # larger member numbers are refused: a damaged or foreign journal could need all memory
 
 
 @dataclass
 class Folder:
-    """`finished` holds for each member that has an outcome the byte of its line."""
+    """The folder of an ensemble. `finished`: for each member with an outcome, the byte at which its line in the journal begins."""
 
     out: Path
     heads: list[dict[str, Any]] = field(default_factory=list)  # a line for each time that an ensemble was begun or continued
@@ -137,11 +137,12 @@ class Folder:
         return self.out / "fields"
 
     def has_fields(self, member: int, spec: Spec) -> bool:
-        """Whether the file of its fields is there, where it needs one."""
+        """Whether the member's file of fields exists, or is not needed."""
         return not spec.fields or member in self.failed or path_of(self.fields, member).exists()
 
     def members_of_table(self) -> Iterator[int]:
-        """The members that have an outcome, in their order. Those of calls have no number that is known before."""
+        """The members that have an outcome, in order. Members beyond the table's number are left out; a head with 0 members:
+        all."""
         members = self.heads[-1]["members"] if self.heads else 0
         return (one for one in self.finished if not members or one < members)
 
@@ -166,14 +167,16 @@ class Folder:
         except EnsembleError:
             raise
         except (JournalError, LookupError, TypeError, ValueError, OverflowError, OSError) as error:
-            raise EnsembleError(f"{self.journal}: is no journal of an ensemble ({error}): give another folder with --out") from None
+            raise EnsembleError(
+                f"{self.journal}: is not the journal of an ensemble ({error}): give another folder with --out"
+            ) from None
         return self
 
     def _take(self, at: int, line: Mapping[str, Any]) -> None:
         if line["kind"] == "ensemble":
             if line["format"] > FORMAT:
                 raise EnsembleError(
-                    f"{self.journal} is of format {line['format']}, this version reads format {FORMAT}: use a newer one"
+                    f"{self.journal} is of format {line['format']}, and this version reads format {FORMAT}: use a newer Tailrace"
                 )
             if problem := problem_of_name(line["run"]):
                 raise EnsembleError(f"{self.journal}: run = {line['run']!r}: {problem}; a folder of scratch has this name")
@@ -193,7 +196,7 @@ class Folder:
         (self.failed.add if line["reason"] else self.failed.discard)(member)
         self.shapes.pop(member, None)
         if (found := line.get("fields")) and not line["reason"]:
-            self.signature = found.get("signature", self.signature)  # at first journals had it where it changed
+            self.signature = found.get("signature", self.signature)  # old journals have the signature only where it changed
             self.shapes[member] = int(hash_of(self.signature), 16)
         for values in (line.get("parameters", {}), line.get("results", {})):
             for name, value in values.items():
@@ -202,13 +205,13 @@ class Folder:
 
     @property
     def run(self) -> str:
-        """Names this ensemble on scratch, for ever."""
+        """The name of this ensemble on scratch. It stays the same when the ensemble is resumed."""
         return self.heads[0]["run"] if self.heads else secrets.token_hex(6)
 
 
 @contextlib.contextmanager
 def alone_in(out: Path) -> Iterator[None]:
-    """Locks the folder: two parents would run the same members."""
+    """Locks the folder, so that two processes cannot run the same members. Raises EnsembleError if it is locked."""
     out.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -231,7 +234,7 @@ def is_locked(out: Path) -> bool:
 
 
 def identity(of_all: str, parameters: Mapping[str, Value]) -> str:
-    """A member's result counts as long as this stays: settings, files and its own parameters."""
+    """The hash of settings, files and the member's parameters. If it changes, the member's result no longer counts."""
     return hash_of([of_all, dict(parameters)])
 
 

@@ -32,7 +32,7 @@ FIRST_TEXT = 1  # shortest length of a variable of text
 
 
 def gather(out: Path) -> Path:
-    """Starts the program. Raises EnsembleError with its message."""
+    """Runs this module as a program of its own, and returns the path of the file. Raises EnsembleError with its message."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith(LAUNCHERS)}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     allowed = {name: text for name, text in os.environ.items() if name.startswith("OMPI_ALLOW_RUN_AS_ROOT")}
@@ -74,7 +74,8 @@ def write(folder: Folder) -> None:
 
 
 def members_of(folder: Folder) -> Iterator[tuple[int, Mapping[str, Any], Mapping[str, Any]]]:
-    """Every member with its line, and what the line has of its fields: empty for one that failed or has not run."""
+    """Yields every member with its line, and the line's entry of fields. Both are empty for a member that has not run; the entry is
+    empty for one that failed."""
     number = 0
     for line in member_lines(folder):
         for absent in range(number, line["member"]):
@@ -139,7 +140,8 @@ def _attributes(one: MemberField) -> dict[str, Any]:
 
 
 def _parameters(folder: Folder, first: Mapping[str, MemberField]) -> tuple[dict[str, str], dict[str, str]]:
-    """The variables' names of parameters, and their types. Names that fields or dimensions have get `parameter_` in front."""
+    """For each parameter: the name of its variable, and its type. A name that a field or dimension has gets the prefix
+    `parameter_`."""
     parameters = folder.heads[-1]["parameters"]
     taken = {"member", "reason", *first, *(dim for one in first.values() for dim in one.dims)}
     names = {name: f"parameter_{name}" if name in taken else name for name in parameters}
@@ -169,7 +171,7 @@ def _longest_reason(folder: Folder) -> int:
 
 
 def _compare(folder: Folder, path: Path) -> None:
-    """The whole file, with what the members' own files have."""
+    """Compares the whole file with the members' own files. Raises EnsembleError if they differ."""
     import netCDF4
     import numpy as np
 

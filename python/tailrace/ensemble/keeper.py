@@ -1,7 +1,7 @@
-"""The keeper of a worker: runs the commands of members, one after the other, and ends all that they have started.
+"""The keeper in a worker process: runs the commands of members, one after the other, and ends all processes that they started.
 
-The worker is a subreaper: what a command leaves running becomes its child. So "no child is left" means that no process of the
-member is left. When the process that wants the results ends, the member is ended, too.
+The worker is a child subreaper (prctl(2)): a process that a command leaves running becomes the worker's child. So no process of the
+member is left when the worker has no child. When the parent of the worker ends, the keeper ends the member, too.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from tailrace.ensemble.memory import POLL_S, MemoryWatch
 
 PR_SET_CHILD_SUBREAPER = 36
 LEASE_S = 10.0  # how long an output may stay open for writing after all processes of the member have ended
-KILL_S = 20.0  # a process that does not end within this time after SIGKILL waits for a device
+KILL_S = 20.0  # how long to wait after SIGKILL for a process to end: one that does not end waits for a device
 MOST_WAIT_S = 1e6
 BYTES_PER_MIB = 1 << 20
 
 
 class ParentEndedError(Exception):
-    """Nothing reads the reply any more."""
+    """Raised if the parent process has ended, which would read the reply."""
 
 
 _environment: dict[str, str] = {}
 _home = -1  # the directory in which this process was started
-_woken = -1  # gets a byte for each SIGCHLD
+_woken = -1  # the read end of a pipe that gets a byte for each SIGCHLD
 _events = select.poll()
 
 
-_parent = -1  # the descriptor from which requests come: its end is the parent's
+_parent = -1  # the file descriptor from which requests are read: it is closed when the parent ends
 
 
 def begin(parent: int) -> None:
@@ -56,11 +56,12 @@ def begin(parent: int) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     _parent = parent
     _events.register(_woken, select.POLLIN)
-    _events.register(parent, 0)  # only its end
+    _events.register(parent, 0)  # reports only that the other end was closed
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """One command, to the end of all its processes. `reason` is one of tailrace.ensemble.values.REASONS, or ""."""
+    """Runs one command, until all its processes have ended. `reason` of the reply is a key of tailrace.ensemble.values.REASONS, or
+    ""."""
     os.chdir(request["directory"])
     try:
         return _run_in_directory(request)
@@ -97,7 +98,7 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
     code = os.waitstatus_to_exitcode(status) if status is not None else None
     reply: dict[str, Any] = {"reason": reason, "message": "", "status": code, "left": left, "run_s": ended - begin}
     if usage is not None:
-        # Until it has begun its program, a child has this process's memory. So the kernel's figure says nothing below that.
+        # Before exec, a child has this process's memory. So ru_maxrss of the child counts only if it is above this process's own.
         own_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         known_mib = max(memory.peak_bytes / BYTES_PER_MIB, usage.ru_maxrss / 1024 if usage.ru_maxrss > own_kib else 0.0)
         reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": known_mib or None}
@@ -108,11 +109,11 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
     return {**reply, "wait_s": time.monotonic() - ended}
 
 
-_collected: dict[int, Any] = {}  # of processes that have ended: their status and usage
+_collected: dict[int, Any] = {}  # process id -> (wait status, resource usage) of processes that have ended
 
 
 def _watch(pid: int, deadline: float, memory: MemoryWatch) -> str:
-    """Waits for the command alone. Returns why it must be ended."""
+    """Waits for the command's own process. Returns "" when it has ended, or the reason why it must be ended."""
     while True:
         _reap()
         if pid in _collected:
@@ -138,7 +139,7 @@ def _wait_for_all(deadline: float, memory: MemoryWatch) -> tuple[str, int]:
 
 
 def _wait_for_event(most_s: float, ignores_end: bool = False) -> None:
-    """Until a child has ended, at most so long. Raises ParentEndedError where the process that waits for the reply has ended."""
+    """Waits until a child has ended, at most `most_s` seconds. Raises ParentEndedError if the parent has ended."""
     found = dict(_events.poll(1000 * min(max(most_s, 0), MOST_WAIT_S) + 1))
     if _woken in found:
         os.read(_woken, 4096)
@@ -149,7 +150,7 @@ def _wait_for_event(most_s: float, ignores_end: bool = False) -> None:
 
 
 def _reap() -> bool:
-    """Collects what has ended. Returns whether a process is left."""
+    """Collects the status of children that have ended. Returns whether a child is left."""
     while True:
         try:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -161,8 +162,8 @@ def _reap() -> bool:
 
 
 def end_all(grace_s: float) -> None:
-    """SIGTERM for all processes of the member, SIGKILL after the grace. SIGKILL alone reaches processes that ignore SIGTERM, are
-    stopped, or are in sessions of their own."""
+    """Sends SIGTERM to all processes of the member, and after `grace_s` seconds SIGKILL to those that are left: processes that are
+    stopped or ignore SIGTERM."""
     for pid in descendants() if grace_s > 0 else ():
         _send(pid, signal.SIGTERM)
     end = time.monotonic() + grace_s
@@ -172,7 +173,7 @@ def end_all(grace_s: float) -> None:
     while _reap() and time.monotonic() < end:
         for pid in descendants():
             _send(pid, signal.SIGKILL)
-        _wait_for_event(0.002, ignores_end=True)  # what a killed process leaves becomes a child of this one
+        _wait_for_event(0.002, ignores_end=True)  # children of a killed process become children of this one
 
 
 def _send(pid: int, number: int) -> None:
@@ -207,7 +208,8 @@ def _children(pid: int) -> list[int]:
 
 
 def hand_over(patterns: list[str], within_s: float) -> dict[str, Any]:
-    """The outputs, with what they were when no process had them open for writing. The working directory is the member's."""
+    """Each output with its size, time and inode, taken while no process had it open for writing. Relative to the working directory,
+    which is the member's."""
     found: dict[str, Any] = {}
     leases = "held"
     for pattern in patterns:
@@ -230,7 +232,8 @@ def hand_over(patterns: list[str], within_s: float) -> dict[str, Any]:
 
 
 def _leased_state(name: str, within_s: float) -> tuple[list[int] | None, bool]:
-    """[size, time of the last change in ns, inode], and whether the file system knows leases. None: open for writing to the end."""
+    """([size in bytes, time of the last change in ns, inode number], whether the file system supports leases). The list is None if
+    the file stayed open for writing for `within_s` seconds."""
     end, delay = time.monotonic() + within_s, 0.001
     descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -255,7 +258,7 @@ def _leased_state(name: str, within_s: float) -> tuple[list[int] | None, bool]:
 
 
 def closed_of(names: list[str]) -> list[str]:
-    """Those of the files that no process has open for writing, as the kernel says. None where the file system knows no leases."""
+    """The files that no process has open for writing, by the kernel's leases. Empty if the file system does not support leases."""
     found = []
     for name in names:
         with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""Which fields count: types, dimensions, shapes and coordinates that most members have. A member that has others is malformed.
+"""Finds the types, dimensions, shapes and coordinates of fields that most members have. A member with others is malformed.
 
-It is decided from all members that have ended, not while they run. So neither their order nor the number of workers plays a part,
-and a resumed ensemble comes to the same as one that was never interrupted.
+The majority is taken over all members that have ended. So the result does not depend on their order or the number of workers, and
+is the same for a resumed ensemble as for one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 from tailrace.ensemble.fields import difference
 
-NO_SIGNATURE = "its fields are not those"  # of a journal that does not have them for this member
+NO_SIGNATURE = "its fields are not those"  # the message if the journal has no signature of this member
 
 
 @dataclass(frozen=True)
 class Majority:
-    """What most members have. Of two that equally many have, the one of the lowest member counts."""
+    """The signature that most members have. Of two signatures of equally many members, the one of the lowest member counts."""
 
     first: int  # the lowest member that has it
     count: int
@@ -26,7 +26,7 @@ class Majority:
     differing: frozenset[int]
 
     def judged(self, line: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """The line of a member, as malformed where it differs. `wanted`: the signature of the first."""
+        """The member's line, marked as malformed if its fields differ. `wanted`: the signature of member `first`."""
         if line["member"] not in self.differing:
             return dict(line)
         whom = f"{self.count} of {self.total} members (the first is member {self.first})"

@@ -1,4 +1,4 @@
-"""Marks in the environment of members' processes: who started them, and how they are ended when that process has been killed."""
+"""Marks members' processes by an environment variable, so that they can be ended when the process that started them was killed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE = "TAILRACE_MEMBER"  # marks all processes of a member, also those that
 
 
 def mark_of(run: str, owner: int, member: int) -> str:
-    """`owner`: the process whose scratch it uses."""
+    """The mark of a member's processes. `owner`: the id of the process whose scratch the member uses."""
     return f"{run}/{owner}/{member}"
 
 

@@ -1,4 +1,4 @@
-"""One member's life on the worker that runs it: directory, inputs, command, hand-over, results, outputs to keep."""
+"""Runs one member in a worker: makes its directory, runs the command, waits for outputs, reads results, keeps outputs."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What a member has come to. `reason` is "" for one that is good."""
+    """The result of running a member. `reason`: a key of REASONS, or "" for a member that did not fail."""
 
     member: int
     reason: str = ""
     message: str = ""
-    log: str = ""  # its last lines, where it failed
+    log: str = ""  # the last lines of the member's output, if it failed
     results: dict[str, Value] = field(default_factory=dict)
     parameters: dict[str, Value] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # of stage, run, wait, read and keep
     kept: dict[str, list[Any]] = field(default_factory=dict)  # name -> size in bytes, checksum
     fields: dict[str, Any] = field(default_factory=dict)  # size and checksum of the member's file of fields, and their signature
     facts: dict[str, Any] = field(default_factory=dict)  # host, begin, attempts, memory_mib, cpu_s, status, leases
-    directory: str = ""  # where it was kept
+    directory: str = ""  # the copy of the member's directory, if it was kept
 
     @property
     def ok(self) -> bool:
@@ -63,9 +63,9 @@ class Outcome:
 
 
 def run_here(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
-    """Runs a member in this process, which is a worker, and again where it fails and may be retried.
+    """Runs a member in this process, which is a worker. Runs a failed member again, up to [limits] retries times.
 
-    Raises ParentEndedError alone."""
+    Raises only ParentEndedError."""
     for attempt in range(1, plan.spec.limits.retries + 2):
         outcome = _attempt(plan, member, parameters)
         outcome.facts["attempts"] = attempt
@@ -153,7 +153,7 @@ def outputs_of(spec: Spec) -> list[str]:
 
 
 def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirectory, texts: Mapping[str, Any]) -> list[str]:
-    """Returns the files of the directory that nothing has open for writing, of the log and the copies of inputs."""
+    """Runs the member's command. Returns those of the log and the copies of inputs that no process has open for writing."""
     limits = plan.spec.limits
     mark = mark_of(plan.run, scratch.owner, outcome.member)
     request = {
@@ -172,7 +172,9 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
     outcome.seconds |= {"run": reply["run_s"], "wait": reply["wait_s"]}
     outcome.facts |= {key: reply[key] for key in ("status", "cpu_s", "memory_mib", "leases") if reply.get(key) is not None}
     if changed := scratch.changed_input():
-        raise MemberError("input changed", f"{changed}: is declared read-only, and its content changed while this member ran")
+        raise MemberError(
+            "input changed", f"{changed}: is an input that [inputs] declares read_only, and it changed while this member ran"
+        )
     _check_reply(plan, reply)
     for name, (size, mtime_ns, inode) in reply.get("outputs", {}).items():
         now = os.stat(os.path.join(directory.path, name))
@@ -182,7 +184,7 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
             raise MemberError("missing", f"{name}: is empty")
     for name in files_read(plan.spec):
         if directory.is_untouched(name):
-            text = f"{name}: the command has not written it: it is still the input, as copied from [inputs] directory"
+            text = f"{name}: the command has not written this output: the file is still the copy from [inputs] directory"
             raise MemberError("missing", text)
     found: list[str] = reply.get("closed", [])
     return found
@@ -211,7 +213,7 @@ def _last_lines(path: Path) -> str:
 
 
 def _keep(plan: Plan, outcome: Outcome, directory: Path) -> None:
-    """Copies outputs to the ensemble's folder: under another name, with a checksum, renamed once it has been read back."""
+    """Copies outputs to the ensemble's folder. Each copy gets its name only after it was read back and its checksum compared."""
     target = Path(plan.kept) / f"{outcome.member:06d}"
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -224,7 +226,7 @@ def _keep(plan: Plan, outcome: Outcome, directory: Path) -> None:
 
 
 def _keep_fields(plan: Plan, outcome: Outcome, directory: Path, parameters: dict[str, Value]) -> None:
-    """Reads the fields, and writes the member's file of them: under another name, read back, renamed."""
+    """Reads the fields, and writes them to the member's file of fields, which gets its name only after it was read back."""
     from tailrace.ensemble import fields  # with numpy, which most ensembles do not need
 
     found = fields.read_fields(plan.spec.fields, Path(plan.spec.home), directory, parameters)

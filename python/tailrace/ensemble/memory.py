@@ -1,25 +1,25 @@
-"""The memory of a member's processes, as it is watched."""
+"""Measures the memory of a member's processes while they run."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
-POLL_S = 0.05  # how often memory is looked at
+POLL_S = 0.05  # seconds between two measurements
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BYTES_PER_KIB = 1 << 10
 SHARE = b"Pss:"
 
 
 class MemoryWatch:
-    """The limit of one member, 0 for none, and the most that was seen."""
+    """The memory limit of one member in bytes (0: no limit), and the largest use that was measured."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.peak_bytes = 0
 
     def interval_s(self, left_s: float) -> float:
-        """How long to wait before the next look."""
+        """Seconds to wait before the next measurement."""
         return min(left_s, POLL_S) if self.most_bytes else left_s
 
     def is_over(self, pids: Sequence[int]) -> bool:
@@ -29,8 +29,9 @@ class MemoryWatch:
 
 
 def used_bytes(pids: Sequence[int], limit_bytes: int) -> int:
-    """Resident memory of processes. Pages that several of them share count for each, while the sum is within the limit. Above it,
-    they are divided, which takes the kernel longer. Otherwise forked workers would each seem to use the arrays of their parent."""
+    """Resident memory of processes in bytes. A shared page counts for each process while the sum is within the limit. Above the
+    limit, the page is divided among them, which takes the kernel longer; otherwise forked workers would each count their parent's
+    arrays."""
     resident = sum(map(_resident_bytes, pids))
     return resident if resident <= limit_bytes else sum(map(_divided_bytes, pids))
 
@@ -44,7 +45,7 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _divided_bytes(pid: int) -> int:
-    """Each page divided by the number of processes that have it; where the kernel does not say, all that is resident."""
+    """Resident bytes, each page divided by the number of processes that share it. Undivided if the kernel does not tell."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             line = next(line for line in file if line.startswith(SHARE))

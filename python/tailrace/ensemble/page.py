@@ -30,7 +30,7 @@ MOST_LETTERS = 2000  # of a message or a log
 
 
 class Page:
-    """Takes the lines of members one by one, in bounded memory apart from 16 bytes for each."""
+    """Collects the page's data from the members' lines, one by one. Memory is bounded, except for 16 bytes for each member."""
 
     def __init__(self) -> None:
         self.ends, self.is_good = array("d"), array("b")

@@ -1,6 +1,6 @@
-"""Why a run was slow, in seconds of its wall clock. Each cause is a rule: a file of `rules/`.
+"""Why a run was slow, in seconds of its wall clock. Each kind of cause has a rule: a file of `rules/`.
 
-A finding is an estimate: the time that the run would save if its cause were gone, computed from the run's own calls. Seconds that
+A finding is an estimate: the time that the run would save without its cause, computed from the run's own calls. Seconds that
 several findings count are counted once in the sum of all.
 """
 
@@ -20,7 +20,7 @@ from tailrace.trace.activity import NONE, Activity
 
 LEAST_SHARE = 0.01  # of the run: a finding that costs less is left out
 LEAST_S = 0.005
-MOST_FILES = 3  # that a finding names
+MOST_FILES = 3  # files that a finding names
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Verdict:
     found_s: float  # of all findings together, each second once
     ranks: int
     processes: int
-    counted_calls: int  # calls that are only counted, of which findings know nothing
+    counted_calls: int  # calls that are only counted: findings do not include them
 
 
 def verdict_of(activity: Activity, rules: Sequence[Rule] = RULES) -> Verdict:

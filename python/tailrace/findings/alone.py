@@ -11,7 +11,7 @@ from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.trace.activity import Activity
 
-MOST_OF_ALL = 0.8  # of the seconds of all ranks: then one rank does it alone
+MOST_OF_ALL = 0.8  # a rank with at least this share of the seconds of all ranks does the work alone
 MOST_AT_ONCE = 4  # ranks that can be expected to move data at once without slowing each other
 
 

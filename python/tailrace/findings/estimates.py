@@ -8,13 +8,13 @@ import numpy as np
 
 from tailrace.trace.activity import Activity, Array
 
-LARGE_BYTES = 256 << 10  # a call of at least so many bytes costs little for itself: its time is that of its bytes
+LARGE_BYTES = 256 << 10  # calls of at least this size: their fixed cost is small against the time of their bytes
 MEMORY_BYTES_PER_S = 2e9  # copying a byte to a buffer of the program; used where a run has no large calls
-FEW = 20  # fewer calls are no sample
+FEW = 20  # with fewer calls, no median is computed
 
 
 def seconds_per_byte(activity: Activity, like: Array) -> float:
-    """Of large transfers among `like`: the median. Copying in memory, where there are few."""
+    """The median seconds per byte of the large transfers among the calls `like`. If they are few: that of copying in memory."""
     moved = activity.result[like]
     large = like[(moved >= LARGE_BYTES) & (activity.count[like] == 1)]
     if len(large) < FEW:
@@ -23,12 +23,12 @@ def seconds_per_byte(activity: Activity, like: Array) -> float:
 
 
 def without_stalls(seconds: Array) -> Array:
-    """Times of like calls without what single ones wait for, such as a full cache: at most five times their median."""
+    """Limits each time to five times the median of similar calls: cuts off what single calls wait for, such as a full cache."""
     return np.minimum(seconds, 5 * float(np.median(seconds))) if len(seconds) else seconds
 
 
 def smoothed(seconds: Array, width: int = 64) -> Array:
-    """For each call, the median of the group of so many calls, one after the other, that it is in."""
+    """For each call, the median of its group. A group is `width` consecutive calls; the last group may have fewer."""
     whole = len(seconds) // width * width
     medians = np.median(seconds[:whole].reshape(-1, width), axis=1).repeat(width)
     rest = seconds[whole:]
@@ -36,8 +36,8 @@ def smoothed(seconds: Array, width: int = 64) -> Array:
 
 
 def parts_done_again(activity: Activity, calls: Array, key: Array) -> Array:
-    """Of each transfer: the part of its bytes that earlier transfers with the same key have moved already. `key`: a number for each
-    call; transfers of one key are of one file."""
+    """For each transfer: the fraction of its bytes that earlier transfers with the same key have already moved. `key`: a number for
+    each call; transfers with one key are of one file."""
     began, begin = activity.begin[calls], activity.offset[calls]
     end = begin + activity.result[calls]
     order = np.lexsort((began, end, begin, key))
@@ -45,7 +45,7 @@ def parts_done_again(activity: Activity, calls: Array, key: Array) -> Array:
     is_same = same_key & np.append(False, (np.diff(begin[order]) == 0) & (np.diff(end[order]) == 0))
     again = np.empty(len(calls))
     again[order] = is_same
-    # Ranges that are the same as others or apart from them need no more. That holds for most files, of which there may be many.
+    # Done for ranges that equal other ranges or overlap none: most files have only such ranges. The rest overlap in part.
     different = order[~is_same]
     entangled = np.append(key[different][1:] == key[different][:-1], False)
     entangled[:-1] &= end[different][:-1] > begin[different][1:]
@@ -57,19 +57,19 @@ def parts_done_again(activity: Activity, calls: Array, key: Array) -> Array:
 
 
 def share_of_bytes(activity: Activity, calls: Array, parts: Array) -> float:
-    """The part of the bytes of all these transfers, from the part of each."""
+    """The fraction of the bytes of all these transfers, from `parts`: the fraction of each transfer."""
     moved = activity.result[calls]
     return float((parts * moved).sum() / moved.sum())
 
 
 class Slower(NamedTuple):
-    times: float  # as long for each byte as the others
-    saved_s: Array  # of each slow transfer: its time above that of its bytes at the others' median rate
+    times: float  # how many times as long the slow transfers take for each byte as the others
+    saved_s: Array  # for each slow transfer: its seconds above those of its bytes at the others' median rate
 
 
 def slower_than_others(activity: Activity, calls: Array, are_slow: Array, least: float) -> Slower | None:
-    """Compares transfers with the others of `calls`. None where there are few of either, or where they are less than `least` times
-    as slow for each byte."""
+    """Compares the transfers that `are_slow` marks with the other `calls`. None if either kind is few, or if the marked ones take
+    less than `least` times as long for each byte."""
     if min(are_slow.sum(), (~are_slow).sum()) < FEW:
         return None
     rates = activity.seconds[calls] / activity.result[calls]
@@ -81,11 +81,11 @@ def slower_than_others(activity: Activity, calls: Array, are_slow: Array, least:
 
 
 def repeated(begin: Array, end: Array) -> Array:
-    """Of each range of bytes, in the order given: the fraction that earlier ranges have covered already. Ranges are of one file."""
+    """For each range [begin, end) of one file, in the given order: the fraction of its bytes that earlier ranges have covered."""
     edges = np.unique(np.concatenate((begin, end)))
     low, high = np.searchsorted(edges, begin), np.searchsorted(edges, end)
     if len(edges) > 1 and (high - low).sum() > 50 * len(begin) + 10_000_000:
-        return np.zeros(len(begin))  # too entangled to be worth its time
+        return np.zeros(len(begin))  # too many overlaps: computing them would take too long
     seen = np.zeros(max(len(edges) - 1, 1), bool)
     widths = np.diff(edges)
     found = np.zeros(len(begin))

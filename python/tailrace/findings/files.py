@@ -11,10 +11,10 @@ from tailrace.quantities import count_text
 from tailrace.trace.activity import NONE, Activity, Array
 from tailrace.trace.file_groups import Users, file_groups
 
-MOST_NAMED = 2  # groups of files in a sentence
-OF_FIRST = 0.2  # of the seconds of the first group: another one with less is not named
-MOST_IN_ONE = 0.5  # of the calls: then one directory is named
-MOST_BELOW = 0.75  # of the calls: else the deepest one that has so many below it
+MOST_NAMED = 2  # most groups of files that a sentence names
+OF_FIRST = 0.2  # a second group is named if it has at least this share of the seconds of the first one
+MOST_IN_ONE = 0.5  # one directory is named if it has at least this share of the calls
+MOST_BELOW = 0.75  # otherwise the deepest directory is named that has at least this share of the calls below it
 JOURNALS = ("-journal", "-wal")
 NO_USERS = Users(frozenset(), "named")
 
@@ -27,7 +27,7 @@ def files_of(activity: Activity, calls: Array, most: int) -> Sequence[str]:
 
 
 def files_text(activity: Activity, calls: Array) -> str:
-    """For sentences: the files on which these calls took most time. Those whose names differ only in numbers are one."""
+    """For sentences: the files on which these calls took most time. Files whose names differ only in numbers form one group."""
     seconds = _seconds_by_file(activity, calls)
     by_name = {activity.files[k]: float(seconds[k]) for k in np.flatnonzero(seconds).tolist()}
     groups = file_groups(dict.fromkeys(by_name, NO_USERS))
@@ -71,12 +71,12 @@ def _above_most(counts: Mapping[str, float]) -> str:
 
 
 def of_database(activity: Activity, calls: Array, line: str) -> tuple[str, ...]:
-    """`line`, where these calls are on the journal of a database of SQLite, which it names after the database."""
+    """(`line`,) if these calls are on a journal of SQLite, whose name ends with one of JOURNALS; else ()."""
     return (line,) if any(name.endswith(JOURNALS) for name in files_of(activity, calls, 3)) else ()
 
 
 def _seconds_by_file(activity: Activity, calls: Array) -> Array:
     files = activity.file[calls]
     known = files != NONE
-    # Calls of no time count a little, so that their files have names, too.
+    # A call of 0 seconds counts as 1e-12 s: otherwise its file would not be named.
     return np.bincount(files[known], np.maximum(activity.seconds[calls[known]], 1e-12), minlength=len(activity.files))

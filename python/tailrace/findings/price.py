@@ -16,20 +16,20 @@ import numpy as np
 from tailrace.trace.activity import NONE, Activity, Array
 from tailrace.trace.collectives import members_of
 
-# Collectives in which no rank can leave before all have come.
+# Collectives that no rank can leave before all ranks have entered.
 COLLECTIVES = "Barrier Allreduce Allgather Allgatherv Alltoall Alltoallv Alltoallw Reduce_scatter Reduce_scatter_block"
 MEETINGS = tuple(f"MPI_{name}" for name in f"{COLLECTIVES} Comm_dup Comm_split Finalize".split())
 
 
 class Pricing:
-    """Prices of sets of calls of one run."""
+    """Computes how many seconds of one run a set of its calls costs."""
 
     def __init__(self, activity: Activity) -> None:
         self._activity = activity
         ranks = activity.ranks
         self.arrivals, self.departures = _meetings(activity, ranks)
         self._since_begin, self._shares = _shares(activity)
-        # Of each call of a rank's main thread: the place of the rank in `ranks`, and the meeting before which the call was made.
+        # For each call of a rank's main thread: the position of the rank in `ranks`, and the number of the next meeting.
         self._rank = np.full(len(activity.begin), NONE, np.int32)
         self._meeting = np.full(len(activity.begin), NONE, np.int64)
         for place, index in enumerate(ranks):
@@ -40,15 +40,15 @@ class Pricing:
 
     @property
     def meetings(self) -> int:
-        return self.arrivals.shape[1] - 1  # without the end
+        return self.arrivals.shape[1] - 1  # the last column of `arrivals` is the end, not a meeting
 
     def work(self) -> Array:
         """Seconds that each rank works before each meeting: [rank, meeting]."""
         return np.asarray(self.arrivals - self.departures)
 
     def of_ranks(self, calls: Array) -> tuple[Array, Array, Array]:
-        """Those of the calls that main threads of ranks have made. With each: the place of its rank, and the meeting before which
-        it was made."""
+        """Those of `calls` that main threads of ranks have made. For each: the position of its rank, and the number of the next
+        meeting."""
         found = calls[self._rank[calls] != NONE]
         return found, self._rank[found], self._meeting[found]
 
@@ -62,7 +62,7 @@ class Pricing:
         return np.minimum(sums, np.maximum(self.work(), 0))
 
     def seconds(self, calls: Array, saved: Array | None = None) -> float:
-        """How much sooner the run would end if each of these calls took so much less; by default, if it took no time."""
+        """How much sooner the run would end if each of these calls took `saved` seconds less. None: if each took no time."""
         activity = self._activity
         saved = activity.seconds[calls] if saved is None else saved
         if len(activity.ranks) > 0:
@@ -75,7 +75,7 @@ class Pricing:
 
 
 def _of_main_thread(activity: Activity, process: int) -> Array:
-    """The rows of the thread whose number is the process's; where it has none, of the thread with most rows."""
+    """The rows of the thread whose number is the process's. If there are none: the rows of the thread with most rows."""
     low, high = activity.rows_of(process)
     threads = activity.thread[low:high]
     is_main = threads == activity.processes[process].process
@@ -86,7 +86,7 @@ def _of_main_thread(activity: Activity, process: int) -> Array:
 
 
 def _meetings(activity: Activity, ranks: Sequence[int]) -> tuple[Array, Array]:
-    """When each rank comes to each collective of all ranks, and to its end; and when it left the one before: [rank, meeting]."""
+    """When each rank enters each collective of all ranks, and its end; and when it left the collective before: [rank, meeting]."""
     if not ranks:
         return np.zeros((0, 1)), np.zeros((0, 1))
     meets = activity.is_call(*MEETINGS)
@@ -108,7 +108,8 @@ def _meetings(activity: Activity, ranks: Sequence[int]) -> tuple[Array, Array]:
 
 
 def _shares(activity: Activity) -> tuple[Array, Array]:
-    """For processes that are no ranks: times, and the integral over 1 / (processes that run, and have no living child)."""
+    """For processes without ranks: times, and up to each the integral of 1 / (number of processes that run without a living
+    child)."""
     index_of: dict[tuple[str, int], list[int]] = {}
     for index, process in enumerate(activity.processes):
         index_of.setdefault((process.host, process.process), []).append(index)

@@ -1,4 +1,4 @@
-"""Seconds that several causes share: of the same calls, or of a library's call and of the calls that it made."""
+"""Seconds that several causes share, because they count the same calls, or a library's call and the calls within it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from tailrace.findings.finding import Cause
 from tailrace.trace.activity import NONE, Activity, Array, keys_of
 
-OVERLAP = 0.2  # causes overlap where they share so much of the seconds of the smaller one
+OVERLAP = 0.2  # two causes overlap if they share more than this part of the seconds of the smaller one
 
 
 class SharedSeconds:
-    """`calls` are those of all causes, `saved_s` what each would save if all causes were gone: no second counts twice."""
+    """`calls`: the calls of all causes. `saved_s`: the seconds that each would save without any cause; no second counts twice."""
 
     def __init__(self, activity: Activity, causes: Sequence[Cause]) -> None:
         touched = np.zeros(len(activity.begin), bool)
@@ -30,7 +30,7 @@ class SharedSeconds:
         self.saved_s = np.where(inner, 0.0, np.maximum(most, np.minimum(made, activity.seconds[self.calls])))
 
     def overlaps(self) -> list[list[int]]:
-        """Of each cause: the others with which it shares seconds."""
+        """For each cause: the numbers of the other causes with which it shares seconds."""
         found: list[list[int]] = [[] for _ in self._saved]
         made = [self._made(row) for row in self._saved]
         sums = self._saved.sum(1)
@@ -43,13 +43,13 @@ class SharedSeconds:
         return found
 
     def _made(self, saved_s: Array) -> Array:
-        """Of each call: the seconds of those that it made."""
+        """For each call: the sum of `saved_s` of the calls that it made."""
         inner = np.flatnonzero(self._parent != NONE)
         return np.bincount(self._parent[inner], saved_s[inner], minlength=len(self.calls))
 
 
 def _parents(activity: Activity, calls: Array) -> Array:
-    """Of each of these calls: the place of the call of a library that made it, where that is one of them; or NONE."""
+    """For each of `calls`: the position in `calls` of the library's call that made it, or NONE."""
     parent = np.full(len(calls), NONE)
     outermost = activity.is_outermost[calls]
     if not len(calls) or outermost.all() or not outermost.any():

@@ -14,12 +14,12 @@ from tailrace.quantities import bytes_text, count_text
 from tailrace.trace.activity import Activity, Array
 
 MANY, SMALL_BYTES = 1000, 64 << 10
-MOST_REPEATED = 1000  # times that a row of merged calls counts in the median
-# The buffer is given, because glibc does not look at the size where it is not.
+MOST_REPEATED = 1000  # most times that a row of merged calls counts in the median
+# The program supplies the buffer: without one, glibc ignores the size given to setvbuf.
 LARGER_BUFFER = ("static char buffer[1 << 20];", "setvbuf(file, buffer, _IOFBF, sizeof buffer);  // C, before the first call")
 IN_PYTHON = "open(..., buffering=1 << 20)  # Python"
 WITHIN_MPI, WITHIN_HDF5 = 1, 2 | 4  # flags: HDF5, and netCDF, whose files are HDF5's
-MOST = 0.5  # of the seconds: then a library made these calls
+MOST = 0.5  # a library with more than this share of the seconds is named as the maker of the calls
 
 
 @dataclass(frozen=True)

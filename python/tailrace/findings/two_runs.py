@@ -15,7 +15,7 @@ from tailrace.trace.system_files import is_user_data
 
 Sums = Mapping[str, Any]
 LIKE = 0.01  # durations that differ by less are called equal
-EXPLAINS = 0.05  # of the difference, that a cause has to explain to be named
+EXPLAINS = 0.05  # a cause is named if it explains at least this share of the difference
 SUMS = ("calls", "read_bytes", "written_bytes", "self_ns")
 NO_SUMS: Sums = {"calls": 0, "read_bytes": 0, "written_bytes": 0, "self_ns": 0}
 GONE, NEW, BOTH = "gone", "new", "both"
@@ -60,19 +60,19 @@ class TwoRuns:
     findings: Sequence[FindingChange]  # the largest change first
     operations: Sequence[Change]  # one for each kind of call: open, read, write ...
     files: Sequence[Change]  # one for each file
-    differences: Sequence[tuple[str, str, str]]  # what differs: of the first run, of the second
+    differences: Sequence[tuple[str, str, str]]  # what differs, its value in the first run, and in the second
     not_compared: Sequence[str]  # why figures are missing
 
 
 def verdict_or_none(run: Run) -> Verdict | None:
-    """None: the source has no single calls."""
+    """The verdict of a run. None if the source has no single calls."""
     if run.activity is None or len(run.activity.begin) == 0:
         return None
     return verdict_of(run.activity)
 
 
 def compare(first: Run, second: Run) -> TwoRuns:
-    """Both runs have their calls where their sources have any."""
+    """Compares two runs, which must have been read with their single calls if their sources have any."""
     verdicts = [verdict_or_none(run) for run in (first, second)]
     durations = [_duration(run, verdict) for run, verdict in zip((first, second), verdicts, strict=True)]
     both = all(verdict is not None for verdict in verdicts)
@@ -100,7 +100,7 @@ def compare(first: Run, second: Run) -> TwoRuns:
 def headline(two: TwoRuns) -> str:
     """One sentence: how long both took, and what explains most of the difference."""
     if two.first_s is None or two.second_s is None:
-        return "How long the runs took is not known of both"
+        return "The duration of at least one of the runs is not known"
     more = two.second_s - two.first_s
     if abs(more) <= LIKE * max(two.first_s, two.second_s):
         return f"B took as long as A: {seconds_text(two.second_s)}"
@@ -143,8 +143,8 @@ def _sums(row: Sums | None) -> Sums:
 
 
 def _files(first: Run, second: Run) -> list[Change]:
-    """Groups of the user's files: by their names, and else by the last part of them where only one group of each run has it. Two
-    runs are often made in folders of their own."""
+    """Compares groups of the user's files that have the same name in both runs. Other groups are matched by the last part of the
+    name, if it is unique in each run, because two runs are often made in different folders."""
     rows = [{group.name: row for group, row in run.groups() if _is_data(group.files[0])} for run in (first, second)]
     alone = [_by_last_part(name for name in rows[at] if name not in rows[1 - at]) for at in (0, 1)]
     for last in alone[0].keys() & alone[1].keys():

@@ -8,12 +8,13 @@ from tailrace.findings.alone import MOST_OF_ALL
 from tailrace.findings.price import Pricing
 from tailrace.trace.activity import Activity, Array
 
-UNEQUAL = 1.5  # the most of a rank, as a multiple of the mean
+UNEQUAL = 1.5  # ranks are unequal if one has more than this many times the mean of all
 
 
 def unequal_io(activity: Activity, pricing: Pricing, take_turns: bool) -> tuple[Array, Array, Array]:
-    """Calls of ranks that do more I/O than the mean of all ranks before the same meeting, with the seconds of each above the mean.
-    Then the seconds of I/O of each rank before each meeting where ranks are unequal. Nothing where one rank alone does it."""
+    """Returns three arrays, all empty if one rank does all I/O alone. First, calls of ranks that do more I/O than the mean of all
+    ranks before the same meeting. Second, the seconds of each call above the mean. Third, the I/O seconds of each rank before each
+    meeting with unequal ranks."""
     io_calls = np.flatnonzero(activity.is_own & activity.of_user_data)
     calls, rank, meeting = pricing.of_ranks(io_calls)
     nothing = calls[:0], np.empty(0), np.empty((len(activity.ranks), 0))

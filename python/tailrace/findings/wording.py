@@ -8,8 +8,8 @@ from tailrace.trace.file_groups import ranges_text
 from tailrace.trace.model import Run
 
 SMALL_SHARE = 0.005
-LONG_SHARE, LONGER = 0.1, 2  # the I/O of a rank: the least share of its time, and as a multiple of the mean
-NO_TIMES = "the source has sums of calls, and no time of a single call: no cause can be given seconds of the run"
+LONG_SHARE, LONGER = 0.1, 2  # a rank is named if its I/O is at least this share of its time, and this multiple of the mean share
+NO_TIMES = "the source has only sums over calls, no times of single calls, so no cause can be given in seconds"
 
 
 def headline(verdict: Verdict) -> str:
@@ -23,7 +23,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def headline_of_sums(run: Run) -> str:
-    """Of a run whose calls are only counted."""
+    """One sentence about a run whose calls are only counted."""
     share = run.share()
     if share.of_run is None:
         return "The source does not have the time of I/O"
@@ -36,7 +36,7 @@ def _percent(share: float) -> str:
 
 
 def _longest(run: Run, mean_share: float) -> str:
-    """The rank with most time in I/O, where it has much more than the others: they are likely to wait for it."""
+    """Names the rank with most time in I/O, if it has much more than the others, which then probably wait for it; else ""."""
     io_s = {log: (row["self_ns"] or 0) / 1e9 for log, row in run.by_process().items() if log is not None}
     ranks = {row["log"]: row for row in run.processes if row["rank"] is not None and row["seconds"]}
     log = max(ranks.keys() & io_s.keys(), key=lambda each: io_s[each], default=None)
@@ -47,19 +47,23 @@ def _longest(run: Run, mean_share: float) -> str:
 
 
 def together(verdict: Verdict) -> str:
-    """Empty where there is one finding, or none."""
+    """The seconds of all findings together. Empty if there are less than two findings."""
     if len(verdict.findings) < 2:
         return ""
     return f"together {seconds_text(verdict.found_s)}: seconds that several causes share count once"
 
 
 def left_out(verdict: Verdict, run: Run) -> str:
-    """What the findings know nothing of; empty where they know all."""
+    """A sentence about calls that the findings do not include; empty if they include all."""
     if not verdict.counted_calls:
         return ""
     count = count_text(verdict.counted_calls)
-    text = f"{count} calls were only counted, and are in none of these seconds"
-    return f"{text}; give more with `run --budget`" if any(row["dropped_events"] for row in run.processes) else text
+    text = f"{count} calls were only counted, and are not part of these seconds"
+    return (
+        f"{text}; record more of them with `tailrace run --budget MIB`"
+        if any(row["dropped_events"] for row in run.processes)
+        else text
+    )
 
 
 def how(finding: Finding) -> str:

@@ -20,7 +20,7 @@ class Role(enum.Enum):
 @dataclass(frozen=True)
 class Launcher:
     name: str  # of the program's file
-    mpi: str = ""  # a name in tailrace.launch.mpi.MPIS; "": of any MPI, or of none
+    mpi: str = ""  # a name in tailrace.launch.mpi.MPIS; "": it may start ranks of any MPI
     role: Role = Role.COMMAND
 
 
@@ -46,7 +46,7 @@ LAUNCHERS = (
 )
 LAUNCHER_NAMES = frozenset(launcher.name for launcher in LAUNCHERS)
 
-# Of Open MPI, of PMI (MPICH), of PMIx and of Slurm; the first that is set counts.
+# Variables with a rank's number: of Open MPI, PMI (MPICH), PMIx and Slurm. The first that is set counts.
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 

@@ -13,13 +13,13 @@ CHOICES = (MPIRUN, NONE)
 
 
 def mpirun_command(ranks: int, words: Sequence[str], options: Sequence[str] = ()) -> list[str]:
-    """Open MPI and MPICH both know these words."""
+    """The command that starts the ranks. Open MPI and MPICH both know its options."""
     return [MPIRUN, "-n", str(ranks), "--bind-to", "none", *options, *words]
 
 
 def launcher_environment(base: Mapping[str, str], as_root: bool | None = None) -> dict[str, str]:
-    """`base` with the variables that a launcher needs; those of `base` are stronger. A launcher ignores another MPI's variables, so
-    it gets those of all."""
+    """`base` with the variables that a launcher needs; the values in `base` override them. It gets the variables of all MPIs,
+    because a launcher ignores those of another MPI."""
     is_root = os.geteuid() == 0 if as_root is None else as_root
     needed = {name: value for mpi in MPIS.values() for name, value in mpi.environment.items()}
     for_root = {name: value for mpi in MPIS.values() for name, value in mpi.root_environment.items()}

@@ -23,11 +23,11 @@ ANY_MPI = frozenset(launcher.name for launcher in LAUNCHERS if launcher.name in 
 class Mpi:
     name: str
     program: str  # its launcher, as Debian names it beside other MPIs
-    package: str  # Debian's, which has the launcher
+    package: str  # Debian's package that has the launcher
     version_words: tuple[str, ...]  # `program --version` prints one of them
     pmi: str  # the interface by which srun starts its ranks
-    unbound: tuple[str, ...]  # words after which ranks may run on all cores
-    set_variable: tuple[str, ...]  # words that set {name} to {value} for the ranks, and not for the launcher
+    unbound: tuple[str, ...]  # launcher options by which ranks may run on all cores
+    set_variable: tuple[str, ...]  # launcher options that set {name} to {value} for the ranks, and not for the launcher
     pass_variable: tuple[str, ...] = ()  # words that pass {name} on to ranks of other nodes; (): all variables are passed on
     environment: Mapping[str, str] = field(default_factory=dict)  # of the launcher
     root_environment: Mapping[str, str] = field(default_factory=dict)  # of the launcher when root starts it
@@ -82,7 +82,7 @@ MPIS = {
 
 
 def mpi_of(launcher: str) -> Mpi | None:
-    """By the name of its file or by its version text: an `mpirun` may be any MPI's, or a script of the site. None: none of MPIS."""
+    """The MPI of a launcher, by its file name or its version text: `mpirun` may be any MPI's, or a script. None: not in MPIS."""
     path = os.path.realpath(shutil.which(launcher) or launcher)
     name = Path(path).name
     named = next((mpi for mpi in MPIS.values() if name in mpi.programs), None)
@@ -94,7 +94,7 @@ def mpi_of(launcher: str) -> Mpi | None:
 
 @functools.cache
 def version_text(launcher: str) -> str:
-    """What `LAUNCHER --version` prints; "" where it does not run."""
+    """The text that `LAUNCHER --version` prints; "" if it cannot be run."""
     try:
         done = subprocess.run(
             [launcher, "--version"], capture_output=True, text=True, errors="replace", timeout=VERSION_TIMEOUT_S, check=False

@@ -18,12 +18,13 @@ class RemoteShell:
 
 
 def mpirun_command(mpi: Mpi, placed: Placed, shell: RemoteShell, variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
-    """`variables`: of the ranks, not of the launcher. In the order in which ranks are placed."""
+    """The mpirun command that starts ranks on the nodes of `placed`, in its order. `variables` are set for ranks, not for
+    mpirun."""
     return [mpi.program, *WORDS[mpi.name](mpi, placed, shell, variables), *words]
 
 
 def srun_command(mpi: Mpi, placed: Placed, variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
-    # Slurm's own placement sorts the nodes, and does not pack a last node that is not full: so each rank's node is named.
+    # Names the node of each rank, because Slurm's own placement sorts the nodes, and spreads ranks when the last node is not full.
     nodes = ",".join(node for node, count in placed for _ in range(count))
     counts = ["-N", str(len(placed)), "-n", _ranks(placed), "--overcommit"]
     settings = [f"{name}={value}" for name, value in variables.items()]

@@ -1,4 +1,4 @@
-"""The files that rules are for, as they lie: flat, in a tree, or both."""
+"""Lists the files that rules place: flat in their directory, in a tree, or both."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def tree_folders(mapping: Mapping, folder: str) -> Iterator[str]:
 
 
 def tree_files(mapping: Mapping, folder: str) -> Iterator[tuple[str, str | None]]:
-    """Physical paths of what lies in a folder's trees, and their logical paths; None: nothing has its place there."""
+    """Physical paths of the files in a folder's trees, each with its logical path; None: no rule puts a file there."""
     for inner in tree_folders(mapping, folder):
         with os.scandir(inner) as entries:
             for entry in entries:
@@ -90,6 +90,6 @@ def all_flat(rules: Sequence[TreeRule], mapping: Mapping) -> dict[str, PlacedFil
     for folder in folders_of(rules, mapping):
         try:
             found.update((file.logical, file) for file in flat_files(mapping, folder))
-        except OSError:  # removed, or not ours to read
+        except OSError:  # the folder was removed, or this user may not read it
             continue
     return found

@@ -1,4 +1,4 @@
-"""The files that a program makes: from the log of a run, or from what lies in a folder."""
+"""Lists the files that a program makes: those that a recorded run has written, or those in a folder."""
 
 from __future__ import annotations
 

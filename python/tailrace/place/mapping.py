@@ -1,4 +1,4 @@
-"""Logical paths to physical ones and back. The code is the preload's own, so both agree."""
+"""Converts logical paths to physical ones and back. Calls the code of the preload library, so both give the same paths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _library() -> ctypes.CDLL:
 
 
 def problem_of(data: bytes) -> str | None:
-    """What is wrong with a rules file; None: nothing."""
+    """A text that says what is wrong with a rules file; None: nothing."""
     text = _library().tailrace_place_problem(data, len(data))
     return None if text is None else text.decode()
 
@@ -52,17 +52,17 @@ class Mapping:
         self._rule = ctypes.c_int32()
 
     def physical(self, path: str) -> tuple[str, int] | None:
-        """Where a file is, and the number of the rule that says so; None: no rule has it, so it is where its path says."""
+        """The physical path of a file, and the number of its rule. None: it matches no rule, so its physical path is its own."""
         size = _library().tailrace_place_physical(self._data, os.fsencode(path), self._to, ctypes.byref(self._rule))
         return (os.fsdecode(self._to.raw[:size]), self._rule.value) if size > 0 else None
 
     def staged(self, path: str) -> tuple[str, int] | None:
-        """Where a file is made on scratch, and the number of the pattern of [stage] that says so; None: no pattern has it."""
+        """The path on scratch at which a file is made, and the number of its pattern of [stage]; None: it matches no pattern."""
         size = _library().tailrace_place_staged(self._data, os.fsencode(path), self._to, ctypes.byref(self._rule))
         return (os.fsdecode(self._to.raw[:size]), self._rule.value) if size > 0 else None
 
     def logical(self, path: str) -> str | None:
-        """The logical path of a file in a tree; None: it is in no tree, or not where the rules would put it."""
+        """The logical path of a file in a tree. None: the file is in no tree, or no rule puts a file there."""
         size = _library().tailrace_place_logical(self._data, os.fsencode(path), self._to)
         return os.fsdecode(self._to.raw[:size]) if size > 0 else None
 

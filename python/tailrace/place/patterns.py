@@ -45,7 +45,7 @@ def parse_pattern(text: str) -> tuple[Token, ...]:
     for literal, inner in _pieces(text):
         if literal:
             if "/" in literal:
-                raise PatternError("a folder stands before the pattern of the name, and has no fields")
+                raise PatternError("a folder of the pattern has a field: only the file's name may have fields")
             tokens.append(Token(Kind.LITERAL, literal))
             continue
         found = _IN_PATTERN.fullmatch(inner)
@@ -53,11 +53,13 @@ def parse_pattern(text: str) -> tuple[Token, ...]:
             raise PatternError(f"{{{inner}}} is no field: write {{name}} for any text or {{name:number}} for digits")
         kind = Kind.NUMBER if found[2] == "number" else Kind.ANY
         if any(token.field == found[1] for token in tokens):
-            raise PatternError(f"the field {found[1]} stands there twice: give the second another name")
+            raise PatternError(f"the field {found[1]} is used twice: give the second one another name")
         if found[1] == "hash":
             raise PatternError("hash is no name for a field: it is the hash of the whole name")
         if tokens and tokens[-1].kind is kind:
-            raise PatternError(f"nothing is between {{{tokens[-1].field}}} and {{{found[1]}}}: write what separates them")
+            raise PatternError(
+                f"{{{tokens[-1].field}}} and {{{found[1]}}} have no text between them: write the text that separates them"
+            )
         tokens.append(Token(kind, field=found[1]))
     _check_room(tokens)
     return tuple(tokens)
@@ -98,7 +100,7 @@ def _of_target(inner: str, kinds: dict[str, Kind]) -> Token:
 
 
 def _levels(text: str) -> list[str]:
-    """Cuts at slashes outside of braces."""
+    """Splits a text at the slashes that are outside of braces."""
     levels, depth = [""], 0
     for c in text:
         depth += {"{": 1, "}": -1}.get(c, 0)
@@ -110,7 +112,7 @@ def _levels(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Literal texts, and what is within braces."""
+    """Splits a text into literal texts and the contents of braces."""
     pieces: list[tuple[str, str]] = []
     at = 0
     for found in _FIELD.finditer(text):
@@ -128,4 +130,4 @@ def _pieces(text: str) -> list[tuple[str, str]]:
 
 def _check_room(tokens: Sequence[Token]) -> None:
     if len({token.field for token in tokens if token.field}) > MOST_FIELDS or len(tokens) > MOST_TOKENS:
-        raise PatternError(f"more than {MOST_FIELDS} fields or {MOST_TOKENS} texts and fields")
+        raise PatternError(f"it has more than {MOST_FIELDS} fields, or more than {MOST_TOKENS} texts and fields: use fewer")

@@ -1,4 +1,5 @@
-"""Placing and staging in one run: the rules file that its processes map, and what is said of files that lie beside their place."""
+"""Placing and staging in one run: writes the rules file that its processes map, and names files that are not where rules put
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ MOST_NAMED = 3
 
 
 def has_rules(config: Path) -> bool:
-    """Whether it is a configuration file with rules of placing. Raises TomlError where it is damaged."""
+    """Whether a configuration file exists and has rules of placing. Raises TomlError if it is damaged."""
     return config.is_file() and any(table in read_toml(config) for table in ("place", "stage"))
 
 
@@ -58,7 +59,7 @@ class Placing:
         return [f"{text}; `tailrace tree apply --config {self.config}` moves them", *self._two(self._flat_before.values())]
 
     def nodes_without_scratch(self) -> list[str]:
-        """Nodes whose processes have not found the run's scratch, and so have staged nothing."""
+        """Nodes on which processes did not find the run's scratch folder, and so staged no file."""
         begin = f"{self.path}.without-scratch."
         return sorted(path.removeprefix(begin) for path in glob.glob(glob.escape(begin) + "*"))
 

@@ -19,8 +19,8 @@ from tailrace.place.patterns import MOST_FIELDS, MOST_TOKENS
 from tailrace.place.rules import DEFAULT_MOST, MOST_RULES, rules_of
 from tailrace.toml_table import TomlError
 
-DEFAULT_LEAST = 1000  # files of a folder from which on a rule is proposed
-MOST_DIGITS = 18  # of a number, as src/place/rules.cpp has it
+DEFAULT_LEAST = 1000  # least number of files of a folder for which a rule is proposed
+MOST_DIGITS = 18  # most digits of a number, as in src/place/rules.cpp
 _SEPARATOR = re.compile(r"([._\-]+)")
 _COUNTED = re.compile(r"([^0-9]+)([0-9]+)")
 _NUMBERS = {1: ("number",), 2: ("rank", "step")}  # names of number fields, by their count
@@ -31,9 +31,9 @@ class ProposedRule:
     files: str
     to: str
     most: int
-    names: int  # files that it has now
-    directories: int  # that they then lie in
-    largest: int  # entries of the fullest directory, directories among them
+    names: int  # number of files that match it now
+    directories: int  # number of directories into which it puts them
+    largest: int  # entries of the fullest of these directories, subdirectories included
 
     @property
     def table(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class LeftFolder:
 @dataclass
 class Proposal:
     rules: list[ProposedRule] = field(default_factory=list)
-    left: list[LeftFolder] = field(default_factory=list)  # names of crowded folders that no rule has
+    left: list[LeftFolder] = field(default_factory=list)  # crowded folders with names that match no proposed rule
 
     def toml(self) -> str:
         """The text of a tailrace.toml."""
@@ -118,18 +118,18 @@ def _is_number(text: str) -> bool:
 
 
 def _shape(name: str) -> tuple[str, ...]:
-    """What names of one pattern have in common: the separators, and which pieces are numbers."""
+    """The form that all names of one pattern share: the separators, and which pieces are numbers."""
     pieces = _SEPARATOR.split(name)
     return tuple(piece if at % 2 else "#" if _is_number(piece) else "" if not piece else "x" for at, piece in enumerate(pieces))
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """One piece of a group's names: a text that all have, or a field."""
+    """One piece of a group's names: a text that is the same in all, or a field."""
 
     text: str = ""
     is_number: bool = False
-    values: int = 0  # different ones; 0: a text
+    values: int = 0  # number of distinct values of the field; 0: the piece is a text
 
 
 def _pieces(shape: tuple[str, ...], group: Sequence[str]) -> list[_Piece]:

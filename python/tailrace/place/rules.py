@@ -40,7 +40,7 @@ class TreeRule:
 
     @property
     def bound_text(self) -> str:
-        """Which bound on entries of a directory the rule keeps."""
+        """A text: the most entries that a directory gets by this rule."""
         if self.directories is not None:
             return f"about {self.most} entries a directory up to {self.directories * self.most:,} files"
         texts = [token.field for token in self.pattern if token.kind is Kind.ANY]
@@ -113,7 +113,7 @@ def _split(table: Table, pattern: tuple[Token, ...], target: tuple[Token, ...]) 
 
 
 def _check_first_level(table: Table, target: tuple[Token, ...], is_below: bool) -> None:
-    """Listings hide the tree's directories, so they are known by their names."""
+    """Refuses a `to` whose first directory could be any folder: directories of a tree are hidden by their names in listings."""
     if target and target[0].kind is Kind.ANY:
         field = target[0].field
         raise table.fail("to", f"begins with the text {{{field}}}, as any folder could: put a number first, or t-{{{field}}}")

@@ -20,7 +20,7 @@ UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1
 
 @dataclass(frozen=True)
 class StageRules:
-    """Files below `base` that a pattern has are written on scratch first."""
+    """The rules of [stage]: files below `base` that match a pattern are written on scratch first."""
 
     patterns: tuple[str, ...]  # of paths below base: `?`, `*`, and `**` with slashes
     base: str  # absolute, without links: the folder of tailrace.toml
@@ -34,7 +34,7 @@ class StageRules:
 
     @property
     def target(self) -> str:
-        """Where the drain carries files to."""
+        """The folder to which the drain moves the files."""
         return self.base if self.sink == "mirror" else self.bundles
 
 
@@ -66,9 +66,9 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         raise TomlError(f"{table.where}: files has more than {MOST_PATTERN_BYTES} bytes of patterns: use `*` and `**`")
     sink = table.one_of("sink", SINKS, SINKS[0])
     if "bundles" in table.values and sink != "bundle":
-        raise table.fail("bundles", 'is for sink = "bundle"')
+        raise table.fail("bundles", 'is only for sink = "bundle": remove it, or set sink = "bundle"')
     if sink == "bundle" and table.flag("while_running", False):
-        raise table.fail("while_running", 'is for sink = "mirror": bundles are made when the program has ended; leave it out')
+        raise table.fail("while_running", 'is only for sink = "mirror": bundles are made when the program has ended; remove it')
     written = os.path.normpath(base)
     real = os.path.realpath(written)
     if real == "/":

@@ -1,4 +1,4 @@
-"""An existing directory into its tree, and back: renames only, so no data is copied.
+"""Moves the files of an existing directory into its tree, and back. Only renames: no data is copied.
 
 Where a file belongs is a function of its name, so a conversion that was killed continues when it is begun again: what was moved is
 in its place, what was not is moved now. The folder keeps the rules of its tree for undo.
@@ -30,8 +30,8 @@ class TreeError(RuntimeError):
 @dataclass
 class Outcome:
     moved: int = 0
-    two_files: list[str] = field(default_factory=list)  # logical paths that have a file in both places: neither was moved
-    unknown: list[str] = field(default_factory=list)  # in a tree, and not where a rule puts it: left there
+    two_files: list[str] = field(default_factory=list)  # logical paths with a file in both places: neither was moved
+    unknown: list[str] = field(default_factory=list)  # files in a tree that no rule puts there: left where they are
 
 
 def apply(data: bytes, folder: str, advance: Advance = lambda moved: None) -> Outcome:
@@ -83,12 +83,12 @@ def undo(folder: str, data: bytes | None = None, advance: Advance = lambda moved
 
 
 def recorded_rules(folder: str) -> bytes | None:
-    """The compiled rules that a folder's tree was made with; None: it has recorded none. Raises TreeError."""
+    """The compiled rules with which the tree of a folder was made; None: the folder has no record. Raises TreeError."""
     path = Path(folder, JOURNAL)
     try:
         record = parse_json(path.read_text())
         if record["version"] != VERSION:
-            raise TreeError(f"{path}: version {record['version']}: of another version of Tailrace")
+            raise TreeError(f"{path}: has version {record['version']}: use the Tailrace that made the tree")
         return base64.b64decode(record["rules"], validate=True)
     except FileNotFoundError:
         return None
@@ -104,7 +104,7 @@ def _moves(mapping: Mapping, folder: str) -> Iterator[tuple[str, str]]:
 
 
 def _record(folder: str, data: bytes, state: str) -> None:
-    """On the device before the first file is moved, so that undo has the rules after any end."""
+    """Writes the record of the rules to the device before the first file is moved, so that `undo` has them even after a crash."""
     pending = Path(folder, f"{JOURNAL}.{os.getpid()}")
     record = {"version": VERSION, "state": state, "rules": base64.b64encode(data).decode()}
     with open(pending, "w") as file:

@@ -9,7 +9,7 @@ from html import escape
 WIDTH, LEFT, RIGHT = 960, 230, 200
 ROW_PX, TITLE_PX, MOST_LETTERS = 26, 30, 36
 NATIVE_COLOUR = "#8a8f98"
-# Okabe and Ito's colours, which colour-blind people can distinguish. A preset has its colour on every page.
+# Okabe and Ito's colours, which colour-blind people can distinguish. Each preset has the same colour on every page.
 PRESETS = {
     "single": "#0072b2",
     "fpp": "#e69f00",
@@ -25,7 +25,7 @@ OTHERS = ("#b8a500", "#7a5195", "#2f7f8f", "#a05a2c", "#5c5fb5", "#7f8c2f")
 class Part:
     value: float
     colour: str
-    title: str = ""  # shown where the mouse is
+    title: str = ""  # shown when the mouse is over the part
     is_hatched: bool = False
     opacity: float = 1.0
 
@@ -33,14 +33,14 @@ class Part:
 @dataclass(frozen=True)
 class Bar:
     label: str
-    parts: Sequence[Part]  # one behind the other
-    text: str = ""  # at its end
+    parts: Sequence[Part]  # from left to right
+    text: str = ""  # written at the right end of the bar
     points: Sequence[float] = field(default=())
     point_titles: Sequence[str] = field(default=())
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """By layout: native is grey, a preset has its own colour, others have what is left in their order."""
+    """The colour of each layout: native is grey, a preset has its own colour, others take colours of OTHERS in order."""
     others = [name for name in names if name != "native" and name not in PRESETS]
     given = {name: OTHERS[at % len(OTHERS)] for at, name in enumerate(others)}
     return {name: NATIVE_COLOUR if name == "native" else PRESETS.get(name) or given[name] for name in names}

@@ -17,7 +17,7 @@ STYLES = ("study.css", "run.css")
 
 
 def text_of(name: str) -> str:
-    """A file beside the templates."""
+    """The text of a file in the folder of the templates."""
     return (resources.files("tailrace.report") / "templates" / name).read_text()
 
 
@@ -30,7 +30,8 @@ def _environment(text: Callable[[str], str]) -> jinja2.Environment:
 
 
 def write_html(template: str, values: Mapping[str, Any], path: Path, text: Callable[[str], str] = plain) -> None:
-    """`text` makes text of others fit for the page (the filter `plain`). Written beside `path`, then renamed. Raises OSError."""
+    """Writes a page to a temporary file, and renames it to `path`. `text`: the template's filter `plain`, which makes control
+    characters visible. Raises OSError."""
     page = _environment(text).get_template(template).render(**values, style="".join(map(text_of, STYLES)))
     with replaced(path) as beside:
         beside.write_text(page, encoding="utf-8")

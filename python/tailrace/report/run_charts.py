@@ -18,7 +18,7 @@ from tailrace.trace.phases import Phases
 
 COLUMNS, MOST_ROWS, MOST_PHASES, MOST_OFFSET_FILES, EXACT_ACCESSES, BANDS = 240, 64, 16, 3, 800, 32
 READ, WRITE = ("read", "stdio_read"), ("write", "stdio_write")
-KINDS = ("read", "write", "metadata", "sync")  # the names of their colours, too
+KINDS = ("read", "write", "metadata", "sync")  # kinds of calls, which are also the names of their colours
 
 
 def charts_of(run: Run, phases: Phases | None = None) -> list[Chart]:
@@ -38,7 +38,7 @@ def span(activity: Activity) -> tuple[float, float]:
 
 
 def rows_of(activity: Activity) -> list[int]:
-    """The processes that have a row: those of ranks, else all, those with most calls first."""
+    """The processes that get a row: those of ranks; if there are none, all, those with most calls first."""
     if activity.ranks:
         return activity.ranks
     calls = np.bincount(activity.process, activity.count, minlength=len(activity.processes))
@@ -46,12 +46,12 @@ def rows_of(activity: Activity) -> list[int]:
 
 
 def kind_of(activity: Activity) -> Array:
-    """Of each call: its place in KINDS, or len(KINDS)."""
+    """For each call: the index of its kind in KINDS, or len(KINDS) for any other kind."""
     return activity.of_call(lambda call: KINDS.index(call.place.kind) if call.place.kind in KINDS else len(KINDS)).astype(np.int8)
 
 
 def time_in(begins: Array, ends: Array, edges: Array) -> Array:
-    """Seconds of calls in each interval between edges. Calls that overlap count each for itself."""
+    """Seconds of calls in each interval between edges. Overlapping calls each count in full."""
 
     def until(of: Array) -> Array:
         of = np.sort(of)
@@ -63,7 +63,7 @@ def time_in(begins: Array, ends: Array, edges: Array) -> Array:
 
 
 def busy_shares(activity: Activity, process: int, edges: Array) -> Array:
-    """Of each interval between edges: the part in which the process was in I/O calls. 1 is all of it."""
+    """For each interval between edges: the fraction of it in which the process was in I/O calls, from 0 to 1."""
     low, high = activity.rows_of(process)
     chosen = np.flatnonzero(activity.is_own[low:high]) + low
     begins, ends = activity.begin[chosen], np.maximum.accumulate(activity.end[chosen]) if len(chosen) else activity.end[chosen]
@@ -96,7 +96,8 @@ def latency_bins(activity: Activity, kind: str) -> Array:
 
 
 def size_bins(run: Run, kind: str) -> dict[int, int]:
-    """The number of accesses by size: under the least number of bytes of their bin. Those of the program where there are any."""
+    """The least bytes of each bin of sizes, with its number of accesses: to the kernel and to buffers of the C library. If there
+    are none: those of libraries."""
     rows = [row for row in run.access_sizes() if row["kind"] == kind and row["accesses"]]
     wanted = [row for row in rows if row["moves"] in (SYSTEM, BUFFERED)] or [row for row in rows if row["moves"] == LIBRARY]
     found: dict[int, int] = {}

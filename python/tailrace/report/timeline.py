@@ -91,7 +91,7 @@ def timeline_of(activity: Activity) -> Timeline | None:
 
 
 def _lanes(activity: Activity) -> tuple[Array, Array]:
-    """Of each call: its lane, or NONE, and its meaning."""
+    """For each call: the number of its lane, or NONE, and the index of its meaning in MEANINGS."""
     lanes = list(dict.fromkeys(LANES.values()))
     is_wait = activity.in_group("collective", merged=True)
     lane = activity.of_call(lambda call: lanes.index(LANES[call.place.layer]) if call.place.layer in LANES else NONE).astype(
@@ -105,7 +105,7 @@ def _lanes(activity: Activity) -> tuple[Array, Array]:
 def _density(
     activity: Activity, shown: Array, row: Array, lane: Array, meaning: Array, shape: tuple[int, int, int], edges: Array
 ) -> tuple[Array, Array]:
-    """For each row, lane and bin: the part of the time in calls, of 255, and the meaning of most of them."""
+    """For each row, lane and bin: the share of time in calls, scaled to 255, and the meaning with most of this time."""
     shares, kinds = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     width = edges[1] - edges[0]
     code = (row.astype(np.int64) * shape[1] + lane) * len(MEANINGS) + meaning
@@ -128,7 +128,7 @@ def _density(
 
 
 def _exact(activity: Activity, shown: Array, row: Array) -> Array:
-    """Places in `shown` of the calls that are drawn one by one, by beginning."""
+    """Positions in `shown` of the calls that are drawn one by one, ordered by beginning."""
     if len(shown) <= EVERY_CALL:
         chosen = np.arange(len(shown))
     else:
@@ -146,7 +146,7 @@ def _exact(activity: Activity, shown: Array, row: Array) -> Array:
 
 
 def _first_of_each(group: Array, order: Array, most: int) -> Array:
-    """The first `most` of `order` in each group."""
+    """The first `most` elements of `order` in each group."""
     of = group[order]
     by_group = np.argsort(of, kind="stable")
     _, starts, counts = np.unique(of[by_group], return_index=True, return_counts=True)

@@ -20,7 +20,7 @@ from tailrace.report.run_tables import Table
 
 MOST_ROWS = 20
 COLOURS = ("#8a8f98", "#0072b2")  # of A and of B
-ONE_RUN = "One run each: repeat both before you trust a small difference."
+ONE_RUN = "Each is only one run: repeat both before you trust a small difference."
 
 
 def to_json(names: tuple[str, str], two: TwoRuns) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def to_json(names: tuple[str, str], two: TwoRuns) -> dict[str, Any]:
 
 
 def tables_of(two: TwoRuns) -> list[Table]:
-    """Those that have rows."""
+    """The tables of the comparison that have rows."""
     found = [
         Table("What differs besides", "", ["", "A", "B"], [[name, plain(a), plain(b)] for name, a, b in two.differences], 3),
         Table(
@@ -74,7 +74,7 @@ def print_two(console: Console, names: tuple[str, str], two: TwoRuns) -> None:
 
 
 def write_two_page(names: tuple[str, str], two: TwoRuns, path: Path) -> None:
-    """Writes the page beside `path`, then renames it. Raises OSError."""
+    """Writes the page to a temporary file, and renames it to `path`. Raises OSError."""
     rows = [
         Bar(f"{each.title} ({name})", [Part(value, COLOURS[at], seconds_text(value))], seconds_text(value))
         for each in two.findings

@@ -1,1 +1,1 @@
-"""Files that were written on node-local scratch: their way to the target, and out of bundles, by the program tailraced."""
+"""Moves files from node-local scratch to their target, and extracts files from bundles, by the program tailraced."""

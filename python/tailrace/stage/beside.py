@@ -10,12 +10,12 @@ import threading
 from tailrace.stage.drain import program
 
 MOST_STARTS = 3
-KILL_S = 10.0  # that a killed process has to end; one that waits for a device which does not answer may take longer
+KILL_S = 10.0  # seconds to wait for the killed process to end; it takes longer if its device does not answer
 
 
 class Beside:
-    """It makes nothing visible and frees nothing, so `stop` may kill it at any moment. Its death is no error: it is started again,
-    and the drain at the end of the run does what it did not do. It ends with this process."""
+    """The copying process. It gives no copy its name and removes no file, so `stop` may kill it at any moment. If it ends early, it
+    is started again; the drain at the end of the run copies the rest. It ends when this process ends."""
 
     def __init__(self, scratch: str, target: str) -> None:
         self._words = [program(), "beside", scratch, target, "--parent", str(os.getpid())]

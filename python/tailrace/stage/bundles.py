@@ -1,4 +1,4 @@
-"""Reads bundles of the drain, by the program tailraced: what is in one, and files out of it."""
+"""Lists and extracts the files in bundles of the drain, by the program tailraced."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def has_bundles(folder: Path) -> bool:
 
 
 def members(bundle: Path, names: Sequence[str] = ()) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The members of these names, and all below those that are folders; without names: all. `bundle` may be a folder of bundles.
+    """The members with these names, and all members below those that are folders. No names: all. `bundle` may be a folder of
+    bundles.
 
-    Each member has name, type, link, mode, bytes, mtime_ns, data_at and bundle. Behind them: members, shown and seconds, in which
-    nothing of Python is. Raises StageError."""
+    Returns (members, facts). Each member has name, type, link, mode, bytes, mtime_ns, data_at and bundle. Facts are members, shown
+    and seconds; the seconds do not include Python. Raises StageError."""
     found: list[dict[str, Any]] = []
     for line in answers("list", str(bundle), *names):
         if line["kind"] == "end":
@@ -49,7 +50,7 @@ def extract(bundle: Path, into: Path, names: Sequence[str] = ()) -> dict[str, An
     """Makes the files of these names below `into`, and all below those that are folders; without names: all. `bundle` may be a
     folder of bundles; of a file that was delivered twice the later copy counts.
 
-    Nothing that is there is replaced, and nothing is made outside of `into`. Returns members, files, bytes and seconds. Raises
+    No existing file is replaced, and no file is made outside of `into`. Returns members, files, bytes and seconds. Raises
     StageError."""
     for line in answers("extract", str(bundle), str(into), *names):
         if line["kind"] == "end":
@@ -58,4 +59,4 @@ def extract(bundle: Path, into: Path, names: Sequence[str] = ()) -> dict[str, An
 
 
 def _silent(bundle: Path) -> StageError:
-    return StageError(f"tailraced ended while it read {bundle}, and did not say why: run it again")
+    return StageError(f"tailraced ended while it read {bundle}, without an error message: run the command again")

@@ -1,4 +1,4 @@
-"""What a run has left on scratch goes to its target, with progress, and what is left is named."""
+"""Delivers the files that a run has left on scratch to their target. Prints the progress, and names the files that are left."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def deliver(
     torn: Sequence[str],
     wait_s: float,
 ) -> list[str]:
-    """Carries everything to the target, and removes the folder when all is there. What is not delivered, or not whole under its own
-    name, is said and returned."""
+    """Moves all files to the target, and removes the scratch folder when all are delivered. Prints and returns a text for each file
+    that is not delivered, or is torn."""
     remedy = f"`tailrace drain resume {scratch.path}` continues"
     scratch.release()
     try:
@@ -75,7 +75,7 @@ def deliver(
         say(f"copying while the program ran had stopped: {answer['early_stopped_because']}")
     left = [f"{one['path']}: {one['why']}" for one in answer["left"]]
     problems = [
-        *_named("torn, because its process was killed while it had it open", answer["torn"]),
+        *_named("torn, because its process was killed while it had the file open", answer["torn"]),
         *_named("not delivered", left),
     ]
     for problem in problems:
@@ -88,7 +88,7 @@ def deliver(
 
 
 def copied_before(answer: dict[str, Any]) -> str:
-    """How much of what was delivered had been copied while the program ran."""
+    """A text: how many of the delivered files had been copied while the program ran; "" if none."""
     if not answer["early_files"]:
         return ""
     copied = f"{number_of(answer['early_files'], 'file')}, {bytes_text(answer['early_bytes'])}"
@@ -96,7 +96,8 @@ def copied_before(answer: dict[str, Any]) -> str:
 
 
 def remove_copies(scratch: ScratchFolder, target: str) -> None:
-    """Of a program that has removed all its files again. What cannot be removed now, `tailrace drain scavenge` finds."""
+    """Removes the copies at the target if the program has removed all its files. `tailrace drain scavenge` finds copies that
+    cannot be removed now."""
     scratch.release()
     with contextlib.suppress(StageError):
         drain.copy(Path(scratch.path), Path(target))

@@ -19,11 +19,11 @@ BUNDLE_BYTES = 256 << 20
 
 
 class StageError(RuntimeError):
-    """A drain that had to stop; the message says why, and how to mend it."""
+    """Raised if a drain had to stop. The message says why, and what to do."""
 
 
 def shown_name(escaped: str) -> str:
-    """A name as tailraced prints it, for people: what is not text in it becomes escapes."""
+    """The readable form of a name that tailraced printed with %-escapes. Bytes that are no text become backslash escapes."""
     return plain(unquote_to_bytes(escaped).decode(errors="backslashreplace"))
 
 
@@ -39,7 +39,7 @@ def program() -> str:
 
 
 def answers(*words: str) -> Iterator[dict[str, Any]]:
-    """What tailraced answers, object by object. Raises StageError."""
+    """Runs tailraced with these words, and yields the JSON objects that it prints. Raises StageError."""
     done = subprocess.run([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
     for line in done.stdout.splitlines():
         answer = json.loads(line)
@@ -49,7 +49,7 @@ def answers(*words: str) -> Iterator[dict[str, Any]]:
 
 
 def status(scratch: Path, wait_s: float | None = None) -> dict[str, Any]:
-    """How far the drain of a folder is, once it has ended, or `wait_s` seconds are over. Without a time: now.
+    """The state of a folder's drain, when it has ended or after `wait_s` seconds. None: the state now.
 
     Has outcome (none, running, ended, stopped, killed), is_in_time, process, target, sink, bundle_bytes, started_s, ended_s,
     delivered_files, delivered_bytes, staged_files, staged_bytes, oldest_s, to_remove, stopped_because, and `left` as copy()
@@ -60,12 +60,12 @@ def status(scratch: Path, wait_s: float | None = None) -> dict[str, Any]:
         found["target"] = os.fsdecode(unquote_to_bytes(found["target"]))
         _show_names(found["left"])
         return found
-    raise StageError(f"tailraced ended while it looked at {scratch}, and did not say why: run it again")
+    raise StageError(f"tailraced ended while it examined {scratch}, without an error message: run the command again")
 
 
 def leftovers(folder: Path, *, remove: bool = False, any_node: bool = False) -> tuple[list[dict[str, Any]], int]:
-    """What killed jobs have left below a folder, and how many folders could not be read. Each has path, of, state, node, made_s,
-    files, bytes and removed. Raises StageError."""
+    """The files and folders that killed jobs have left below a folder, and how many folders could not be read. Each has path, of,
+    state, node, made_s, files, bytes and removed. Raises StageError."""
     found: list[dict[str, Any]] = []
     options = [*(["--remove"] if remove else []), *(["--any-node"] if any_node else [])]
     for line in answers("scavenge", str(folder), *options):
@@ -73,7 +73,7 @@ def leftovers(folder: Path, *, remove: bool = False, any_node: bool = False) -> 
             return found, int(line["unreadable_folders"])
         del line["kind"]
         found.append({**line, "path": shown_name(line["path"])})
-    raise StageError(f"tailraced ended while it looked through {folder}, and did not say why: run it again")
+    raise StageError(f"tailraced ended while it searched {folder}, without an error message: run the command again")
 
 
 def _show_names(left: list[dict[str, Any]]) -> None:
@@ -114,7 +114,8 @@ def copy(
         raise StageError(last["message"])
     if last.get("kind") != "end":
         raise StageError(
-            f"tailraced ended with {process.returncode} and did not say why; {scratch} has what is not delivered: run it again"
+            f"tailraced ended with status {process.returncode}, without an error message; undelivered files are in {scratch}: "
+            "run the command again"
         )
     _show_names(last["left"])
     last["torn"] = [shown_name(path) for path in last["torn"]]

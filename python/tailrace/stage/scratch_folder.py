@@ -1,4 +1,4 @@
-"""The folder on scratch of one run: chosen, made for this user alone, and what the run's processes say in it."""
+"""The scratch folder of one run, which only this user can read, and the counts that the run's processes write in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ COUNTS = struct.Struct("<QQI1024s")  # src/preload/staging.cpp writes it
 
 
 def chosen_scratch(named: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The folder that the user names, or the first of the batch system. Raises StageError where there is none."""
+    """The folder that the user names, else the first that the variables of batch systems name. Raises StageError if there is
+    none."""
     if named:
         return named
     for variable in VARIABLES:
@@ -41,21 +42,21 @@ def chosen_scratch(named: str, environment: Mapping[str, str] = os.environ) -> s
 
 @dataclass(frozen=True)
 class Counted:
-    """What the processes of a run have counted."""
+    """Counts that the processes of a run have written to COUNTS_FILE."""
 
-    on_scratch: int  # files that were made there
-    at_target: int  # files that a pattern has, and that went to the target because scratch was too full
-    first: str  # of them
+    on_scratch: int  # files that were made on scratch
+    at_target: int  # files that match a pattern, and were made at the target because scratch was too full
+    first: str  # the first of the files at_target
 
 
 class ScratchFolder:
-    """The folder of a run. While this lives, its lock says that the run writes to it. Raises StageError."""
+    """The folder of a run. It is locked until `release`: the lock shows that the run writes to it. Raises StageError."""
 
     def __init__(self, parent: str, base: str) -> None:
         real = os.path.realpath(parent)
         _check_place(parent, real, base)
         try:
-            # RATIONALE: the name is drawn, and the call fails where it is taken: no folder or link of others is used.
+            # RATIONALE: mkdtemp draws a random name, and never uses an existing folder or link, which may be another user's.
             self.path = tempfile.mkdtemp(prefix="tailrace-", dir=real)
             self.state = os.path.join(self.path, STATE)
             os.mkdir(self.state, 0o700)
@@ -84,11 +85,11 @@ class ScratchFolder:
         return Counted(on_scratch, at_target, os.fsdecode(first.split(b"\0")[0]))
 
     def is_full(self) -> bool:
-        """Whether there is hardly space: then writes have failed."""
+        """Whether less than FULL_BYTES are free: then writes have probably failed."""
         return (has := os.statvfs(self.path)).f_bavail * has.f_frsize < FULL_BYTES
 
     def is_empty(self) -> bool:
-        """Whether no file is in it."""
+        """Whether the folder has no file."""
         return not any(files or _links(folder, names) for folder, names, files in _walk(self.path))
 
     def has_copies(self) -> bool:
@@ -96,19 +97,19 @@ class ScratchFolder:
         return os.path.exists(os.path.join(self.state, COPIES_FILE))
 
     def release(self) -> None:
-        """Lets a drain have it."""
+        """Releases the lock, so that a drain can use the folder."""
         lock, self._lock = self._lock, None
-        if lock is not None:  # its number may be that of another file by then
+        if lock is not None:  # never close it twice: its number may then be another file's descriptor
             os.close(lock)
 
     def remove(self) -> None:
-        """Removes it with all that is in it, which must have been delivered."""
+        """Removes the folder with all its files, which must have been delivered."""
         self.release()
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def run_of(scratch: Path) -> dict[str, Any]:
-    """What the run noted whose files are on scratch; empty where no run has made the folder."""
+    """The content of run.json of the run whose files are on scratch; empty if no run has made the folder."""
     path = scratch / STATE / RUN_FILE
     try:
         found = parse_json(path.read_text(encoding="utf-8"))
@@ -129,8 +130,8 @@ def _links(folder: str, names: list[str]) -> bool:
 
 
 class Folders:
-    """The folders of the program, which has made them at the target; those on scratch follow. Their modes go to the drain, which
-    delivers them. Their times are kept, because delivery makes files in them."""
+    """The folders below scratch, which the program has also made at the target. Gives those on scratch the modes of those at the
+    target, because the drain delivers modes. Keeps their times, because delivering files changes them."""
 
     def __init__(self, scratch: str, base: str) -> None:
         self.times: dict[str, int] = {}
@@ -152,14 +153,14 @@ def _check_place(named: str, real: str, base: str) -> None:
     if not os.path.isdir(real):
         raise StageError(f"scratch = {named}: no such folder: make it, or name another one in [stage]")
     if os.path.commonpath((real, base)) in (real, base):
-        raise StageError(f"scratch = {named}: one of it and {base} is in the other: name a folder on a disk of the node")
+        raise StageError(f"scratch = {named}: is inside of {base}, or contains it: name a folder on a disk of the node")
     folder = real
     while True:
         of = os.stat(folder)
         others_may = of.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not of.st_mode & stat.S_ISVTX
         if others_may or of.st_uid not in (0, os.geteuid()):
             raise StageError(
-                f"scratch = {named}: others may rename what is in {folder}, so files in it are not safe: "
+                f"scratch = {named}: other users may rename files in {folder}, so files in it are not safe: "
                 f"name a folder of your own, or have its owner set the sticky bit (chmod +t {folder})"
             )
         if folder == "/":

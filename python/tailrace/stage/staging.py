@@ -1,4 +1,4 @@
-"""[stage] in one run: its folder on scratch, what is said of it, and the way of its files to their target."""
+"""Staging of one run by [stage]: makes its folder on scratch, prints messages about it, and delivers its files to their target."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from tailrace.stage.delivery import Say, deliver, remove_copies
 from tailrace.stage.drain import StageError
 from tailrace.stage.scratch_folder import ScratchFolder, chosen_scratch
 
-CLOSING_S = 10.0  # that a program which outlives the command has to close its files
+CLOSING_S = 10.0  # seconds to wait for files that a process still has open for writing after the command has ended
 
 
 def without_record(config: Path) -> str:
-    return f"{config}: [stage] needs the record of the run, which says what a killed program has left half: leave out --no-trace"
+    return (
+        f"{config}: [stage] needs the record of the run, which shows the files that a killed program left torn: remove --no-trace"
+    )
 
 
 class Staging:
-    """From here on the folder is there and its target is noted, until `deliver` or `abandon`. `log`: the folder of the run's log.
-    Raises StageError."""
+    """Makes the folder on scratch and notes its target. The folder exists until `deliver` or `abandon`. `log`: the folder of the
+    run's log. Raises StageError."""
 
     def __init__(self, rules: StageRules, config: Path, log: Path | None) -> None:
         if log is None:
@@ -43,11 +45,11 @@ class Staging:
 
     @property
     def record(self) -> StageRecord:
-        """For the rules file of the run."""
+        """The record of [stage] in the rules file of the run."""
         return StageRecord(self.rules, self.path, os.uname().nodename, self._scratch.device, self._scratch.inode)
 
     def begin(self) -> None:
-        """The program is about to start."""
+        """Called before the program starts. Starts the copying process if [stage] has while_running."""
         if self.rules.while_running:
             self._beside = Beside(self.path, self.rules.target)
 
@@ -56,7 +58,7 @@ class Staging:
             self._beside.stop()
 
     def abandon(self) -> None:
-        """The command did not start, or its files are of no use."""
+        """Removes the folder and its files: the command did not start, or its files are not needed."""
         self._end_beside()
         self._scratch.remove()
 
@@ -64,7 +66,7 @@ class Staging:
         return f"files are staged in {self.path}; if this command is killed, `tailrace drain resume {self.path}` delivers them"
 
     def said_after(self, nodes_without_scratch: Iterable[str]) -> list[str]:
-        """Which files were not on scratch, and why; before they are delivered."""
+        """Messages before the delivery: which files were not on scratch, and why."""
         said = []
         min_free = bytes_text(self.rules.min_free_bytes)
         counted = self._scratch.counted()
@@ -86,8 +88,8 @@ class Staging:
         return said
 
     def deliver(self, say: Say) -> list[str]:
-        """Empty where all is at its target, whole and under its own name. What is not is said and returned; what is not delivered
-        stays on scratch."""
+        """Delivers the files. Prints and returns a text for each file that is torn or not delivered, which stays on scratch; empty
+        if there is none."""
         from tailrace.trace.log import LogError
 
         scratch, rules = self._scratch, self.rules
@@ -102,7 +104,7 @@ class Staging:
         except (LogError, OSError) as error:
             say(
                 f"files stay in {scratch.path}: {error}; `tailrace drain copy {scratch.path} {rules.target}` delivers all of them "
-                "as if they were whole"
+                "and marks none as torn"
             )
             scratch.release()
             return [f"which files are torn is not known: {error}"]
@@ -110,8 +112,8 @@ class Staging:
 
 
 def torn_on_scratch(scratch: str, base: str, log: Path) -> list[str]:
-    """Paths on scratch of files that a killed process of the run had open; its log has the names of their target, below `base`.
-    Raises LogError and OSError."""
+    """Paths, relative to `scratch`, of files that a killed process of the run had open. Its log has their names at the target,
+    below `base`. Raises LogError and OSError."""
     from tailrace.trace.torn import torn_below
 
     return [path for path in torn_below(Path(base), log) if os.path.lexists(os.path.join(scratch, path))]

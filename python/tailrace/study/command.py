@@ -85,7 +85,7 @@ def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
 
 
 def fields_of(template: Sequence[str]) -> set[str]:
-    """The names that it uses; none where it is malformed, which `fill` reports."""
+    """The names that a template uses; empty if it is malformed, which `fill` reports."""
     try:
         return {field for word in template for _, field, _, _ in string.Formatter().parse(word) if field}
     except ValueError:
@@ -108,7 +108,7 @@ def config_name(layout: LayoutChoice) -> str:
 
 
 def shown_path(path: Path) -> str:
-    """Relative to the working directory where it is below it."""
+    """A path as text: relative to the working directory if it is below it, else as given."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:

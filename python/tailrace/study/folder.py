@@ -20,16 +20,16 @@ from tailrace.study.values import StudyError, StudySpec
 
 RESULTS = "results.jsonl"
 OWNER = "study-folder.txt"  # beside the outputs: names the folder of the study that made them
-FIRST_BYTES = b'{"kind":"study"'  # of a study's journal
-FORMAT = 1  # of the journal; lines without it are of format 1. Keys and kinds of lines that are not known are passed over
+FIRST_BYTES = b'{"kind":"study"'  # a study's journal begins with these bytes
+FORMAT = 1  # format of the journal; a first line without `format` has 1. Unknown keys and kinds of lines are ignored
 
 
 class ForeignFileError(StudyError):
-    """To continue would remove files of another program or of another study."""
+    """Raised if continuing would remove files of another program or of another study."""
 
 
 class OtherVersionError(StudyError):
-    """The results in the folder are of another version of the study, of another machine or of other programs."""
+    """Raised if the folder has results of another version of the study, of another machine, or of other versions of programs."""
 
 
 @dataclass
@@ -112,12 +112,12 @@ def alone_in(out: Path) -> Iterator[None]:
 
 
 def open_study(spec: StudySpec, out: Path) -> Study:
-    """With the results of an earlier, unfinished run of the same study."""
+    """Opens a study, with the results of an earlier, unfinished run of the same study if its folder has them."""
     study = Study(spec, out.resolve())
     if not study.journal.exists():
         return study
     if not study.journal.is_file():
-        raise ForeignFileError(f"{study.journal} is no regular file. Give another folder with --out")
+        raise ForeignFileError(f"{study.journal} is not a regular file. Give another folder with --out")
     lines, _ = tailrace.journal_read(study.journal)
     if not _is_journal(study.journal, lines):
         raise ForeignFileError(f"{study.journal} is not the journal of a study and would be lost. Give another folder with --out")
@@ -220,7 +220,7 @@ def claim_target(target: Path, out: Path) -> None:
 
 
 def remove_empty_targets(study: Study) -> None:
-    """The directories for outputs, where no output was kept."""
+    """Removes the directories for outputs in which no output was kept."""
     for folder in {study.target(case) for case in study.cases}:
         if folder.is_dir() and [path.name for path in folder.iterdir()] == [OWNER]:
             (folder / OWNER).unlink()

@@ -80,7 +80,7 @@ def _failed(result: RunResult, finished: Finished, timeout_s: float, stderr: str
 
 
 def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader: measure.Reader) -> RunResult:
-    """fsync comes first, because the time to durable counts from the end of the run."""
+    """Measures a run that ended with 0. Calls fsync first, because the time to durable counts from the end of the run."""
     output, record_file, trace = Path(places.output_directory), Path(places.run_record), Path(places.trace)
     try:
         fsync_s = measure.make_durable(output)
@@ -108,8 +108,8 @@ def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader
 
 
 def phases_of(record: Mapping[str, Any]) -> tuple[Phase, ...]:
-    """From {"name": {"exec_s", "sync_s", "slowest_s"}}. Without barriers sync_s is null, and exec_s is the time of the slowest
-    rank."""
+    """Phases from the run's record, {"name": {"exec_s", "sync_s", "slowest_s"}}. Without barriers, sync_s is null: then exec_s of
+    the phase becomes slowest_s, the time of the slowest rank."""
     found = []
     for name, seconds in record["phases"].items():
         exec_s, sync_s = float(seconds["exec_s"]), seconds["sync_s"]
@@ -123,7 +123,7 @@ def refuse_constant(name: str) -> float:
 
 
 def refuse_other_layout(layout: LayoutChoice, streams: Mapping[str, Any], config: str) -> None:
-    """A run whose configuration file did not reach it, or was overruled, did not measure the layout."""
+    """Raises StudyError if the run did not use the keys of its layout: its configuration file was not read, or was overridden."""
     for name, settings in streams.items():
         for key, _ in layout.keys:
             requested = settings["requested"].get(key)
@@ -138,8 +138,8 @@ def refuse_other_layout(layout: LayoutChoice, streams: Mapping[str, Any], config
 
 
 def phases_of_trace(folder: Path) -> tuple[Phase, ...]:
-    """From the log. Sync time is the ranks' wait for the last of them in all collectives of the phase; execution time is the rest
-    of the slowest rank's time."""
+    """Phases from the run's log. Sync time: how long ranks wait for the last one in all collectives of the phase. Execution time:
+    the rest of the slowest rank's time."""
     logs, damaged = log.read_run(folder)
     if damaged:
         raise StudyError("; ".join(damaged))
@@ -170,7 +170,7 @@ def time_in_calls(folder: Path) -> float:
     activity = calls_of(folder)
     chosen = activity.is_own & activity.of_user_data
     if not chosen.any():
-        raise StudyError("it has no I/O call on a file of the user")
+        raise StudyError("it has no I/O call on a user's file, so the time to return is not known")
     return float(np.bincount(activity.process[chosen], activity.seconds[chosen]).max())
 
 

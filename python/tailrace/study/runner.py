@@ -20,7 +20,7 @@ from tailrace.study.plan import settings_of
 from tailrace.study.run import run_case
 from tailrace.study.values import StudyError, StudySpec
 
-PREPARE_TIMEOUT_S = 24 * 3600.0  # gigabytes may have to be made from measured data
+PREPARE_TIMEOUT_S = 24 * 3600.0  # time limit of `prepare`, which may convert gigabytes of measured data
 
 
 def run_study(study: Study, build: Path, on_start: Callable[[Case], None], on_result: Callable[[RunResult], None]) -> None:
@@ -55,7 +55,7 @@ def run_study(study: Study, build: Path, on_start: Callable[[Case], None], on_re
 
 
 def check_layouts(spec: StudySpec) -> None:
-    """A layout that the library refuses is reported before the first run."""
+    """Raises StudyError before the first run for a layout that the library refuses."""
     for layout in spec.matrix.layouts:
         if layout.keys:
             try:
@@ -65,8 +65,8 @@ def check_layouts(spec: StudySpec) -> None:
 
 
 def check_space(study: Study, case: Case) -> None:
-    """Room for twice the largest output so far, and never less than min_free_bytes. Where outputs are kept: for all that are
-    left."""
+    """Raises StudyError if the target has less free space than min_free_bytes, or than twice the largest output so far. If outputs
+    are kept: than the outputs of all runs that are left."""
     largest_bytes = max((result.stored.bytes for result in study.results), default=0)
     needed_bytes = max(study.spec.min_free_bytes, largest_bytes * (len(study.left) + 1 if study.spec.keep else 2))
     target = study.target(case)

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# Where an access begins relative to the one before it, of the same process, file and direction. Consecutive: where that ended.
-# Strided: after a gap, and the distance is that between the two before. Forward: after another gap. Backward: before its end.
-# Of Darshan, only the last two are known.
+# Where an access begins, relative to the access before it of the same process, file and direction. Consecutive: where that one
+# ended. Strided: after a gap, at the same distance as between the two accesses before. Forward: after any other gap. Backward:
+# before the end of that one. Darshan's logs tell only the last two.
 ORDERS = ("first", "consecutive", "strided", "forward", "backward", "strided or forward", "first or backward")
 
 SIZES = pa.schema(

@@ -1,4 +1,4 @@
-"""The calls of a run as columns: what findings and charts are computed from. All times are seconds since the run began."""
+"""The calls of a run as columns, from which findings and charts are computed. All times are seconds since the run began."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Process:
     program: str
     begin: float
     end: float
-    merges_from: float = math.inf  # when its first collective began that is merged with others: later ones are not all in rows
+    merges_from: float = math.inf  # beginning of its first merged collective: rows do not have all later ones
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Recorded:
 
 @dataclass
 class Activity:
-    """One row for each call, process by process, in the order of their beginnings. Like calls that the log has merged are one row,
-    which begins with the first of them and has the time of all."""
+    """One row for each call, process by process, in the order of their beginnings. Similar calls that the log has merged are one
+    row, which begins with the first of them and has the time of all."""
 
     recorded: Recorded
     process: Array  # index into `processes`
@@ -55,12 +55,12 @@ class Activity:
     call: Array  # index into `calls`
     begin: Array
     end: Array
-    self_s: Array  # without the calls that it has made; of merged calls: all their time
+    self_s: Array  # seconds without those of calls within the call; of merged calls: all their seconds
     file: Array  # index into `files`, or NONE
-    offset: Array  # that the call names, or NONE
-    position: Array  # of a transfer: where in the file it began, also where the call names no offset; or NONE: not known
-    result: Array  # of a row of merged calls: bytes that all of them moved
-    moved: Array  # bytes; of a library that does not say how many it has moved: those that were asked for
+    offset: Array  # the offset argument of the call in bytes, or NONE
+    position: Array  # of a transfer: the byte of the file at which it began, also for calls without an offset; NONE: not known
+    result: Array  # the returned value; of a row of merged calls: bytes that all of them moved
+    moved: Array  # bytes moved; requested bytes if the call of a library does not return a number
     flags: Array
     detail: Array
     count: Array  # calls of the row: 1, or more where like calls are merged
@@ -93,7 +93,7 @@ class Activity:
 
     @cached_property
     def ranks(self) -> list[int]:
-        """The index of the process of each rank. Where a rank was several programs, that with most calls."""
+        """For each rank, the index of its process. If a rank ran several programs: the one with most calls."""
         calls = np.bincount(self.process, self.count, minlength=len(self.processes))
         best: dict[int, int] = {}
         for index, process in enumerate(self.processes):
@@ -111,7 +111,7 @@ class Activity:
         return [0, *np.cumsum(counts).tolist()]
 
     def of_call(self, value: Callable[[CallName], Any]) -> Array:
-        """A value of each row's call."""
+        """For each row, `value` of its call."""
         return np.array([value(call) for call in self.calls] or [value(NO_CALL)])[self.call]
 
     def is_call(self, *names: str, merged: bool = False) -> Array:
@@ -158,7 +158,7 @@ class Activity:
 
     @cached_property
     def directory(self) -> Array:
-        """Of the file of each call: index into `directory_names`, or NONE."""
+        """For each call, the directory of its file: index into `directory_names`, or NONE."""
         return np.asarray(self._directories[1][self.file])
 
     @cached_property
@@ -169,7 +169,8 @@ class Activity:
 
     @cached_property
     def is_create(self) -> Array:
-        """Successful calls that may have made their file: the first that opened it and may make files."""
+        """Calls that have probably created their file: the first successful call for the file that opened it and can create
+        files."""
         opens = self.in_group("open") & (self.result >= 0) & (self.file != NONE) & self.of_user_data
         makes = opens & (self.is_call("mkstemp") | (self.is_call("open") & (self.detail.astype(np.int64) & CREATES != 0)))
         written = np.zeros(len(self.files) + 1, bool)
@@ -193,7 +194,7 @@ def keys_of(*columns: Array) -> Array:
 
 
 def _numbered(values: Array) -> tuple[Array, int]:
-    """The place of each value among the different ones, and how many these are."""
+    """The position of each value among the distinct values in ascending order, and the number of distinct values."""
     if len(values) == 0:
         return np.zeros(0, np.int64), 0
     least, most = int(values.min()), int(values.max())

@@ -1,7 +1,7 @@
 """Stable aliases of names: of files, directories, hosts and programs. The same name has the same alias, so sums stay as they are.
 
-What is kept is a list: words that belong to every system, known extensions, the slashes, and numbers of few digits, which are ranks
-and steps. All else is replaced. Aliases hold no digits of their own: numbers in names decide which files form a group."""
+Kept are only words that belong to every system, known extensions, slashes, and numbers of few digits, which are ranks and steps.
+All other text is replaced. Aliases add no digits of their own, because numbers in names decide which files form a group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 NUMBER = re.compile(r"(\d+)")
 MOST_DIGITS = 5  # of a number that is kept: longer ones are dates, users and jobs
-FIRST_LONG = 10**MOST_DIGITS  # what stands for the first longer number
+FIRST_LONG = 10**MOST_DIGITS  # the alias of the first longer number
 # Folders that tell the system's files from the user's (system_files.py, activity.py), and those that every system has.
 KEPT_WORDS = frozenset(
     {"", ".", "..", "?", "usr", "lib", "lib32", "lib64", "libx32", "etc", "opt", "bin", "sbin", "run", "var", "dev", "shm", "proc"}
@@ -40,7 +40,7 @@ KEPT_EXTENSIONS: frozenset[str] = frozenset(
     | {"hpp", "f", "f90", "F90", "mod", "lammpstrj", "dump", "restart", "data", "in", "nml", "cfg", "conf", "ini", "vtk", "vtu"}
     | {"pvtu", "xdmf", "xmf", "grib", "grb", "silo", "cgns", "exo", "trace", "darshan", "lock", "part"}
 )
-# Names that are no paths: the tracer makes them, or the kernel.
+# Names that are no paths: the tracer makes the first, the kernel the second.
 OF_RANKS = re.compile(r"MPI ranks [0-9,-]+( of #[0-9]+)?")
 OF_KERNEL = re.compile(r"(socket|pipe):\[[0-9]+\]|anon_inode:\[?[a-z_-]+\]?")
 
@@ -57,7 +57,7 @@ class Aliases:
         return self._word("node", name) if name else name
 
     def file(self, name: str) -> str:
-        """Of a path, component by component. Of another name: an alias of its own."""
+        """The alias of a name. A path is replaced component by component."""
         if OF_RANKS.fullmatch(name) or OF_KERNEL.fullmatch(name):
             return name
         if name.startswith(("socket:", "pipe:", "anon_inode:")):
@@ -67,13 +67,14 @@ class Aliases:
         return "/".join([*(self._component(folder, "dir") for folder in folders), self._component(last, "file")])
 
     def note_folders(self, names: Sequence[str]) -> None:
-        """Names of folders, before they come as files that are made or listed."""
+        """Makes aliases for the folders of these paths first, so that a folder that is also listed as a file gets a folder's
+        alias."""
         for name in names:
             for folder in name.split("/")[:-1]:
                 self._component(folder, "dir")
 
     def word(self, text: str) -> str:
-        """Of a text that may be anything: a variable, a place in the program."""
+        """The alias of any other text: the name of a variable, a place in the program, or a path."""
         return self.file(text) if text.startswith("/") else self._word("name", text)
 
     def _component(self, text: str, kind: str) -> str:

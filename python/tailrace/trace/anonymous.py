@@ -1,6 +1,6 @@
 """A run under aliases: the tables of a source without the names of its files, hosts and programs, and without command lines.
 
-What is kept is a list: a column of text that is not in it becomes empty, and so does one that is added later."""
+Only the columns of text in KEPT_TEXTS are kept: all others become empty, also columns that are added later."""
 
 from __future__ import annotations
 

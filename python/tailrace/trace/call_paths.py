@@ -30,7 +30,7 @@ class Frame:
 
     @property
     def function(self) -> str:
-        """As it is shown; "" where it has no name."""
+        """The function's name, as it is shown; "" if it has none."""
         return self.place.function
 
     @property
@@ -58,8 +58,8 @@ def sites_of(text: str) -> list[str]:
 
 
 def paths_of(texts: Iterable[str]) -> dict[str, CallPath]:
-    """The functions of each path. Where it has functions in Python, the ones in C below them are left out: they are modules that
-    Python calls."""
+    """The functions of each path. If a path has Python functions, its C functions are left out: they are modules that Python
+    calls."""
     sites = {text: sites_of(text) for text in texts}
     places = places_of({site for of_path in sites.values() for site in of_path if not site.startswith(PYTHON)})
     return {text: _own(tuple(_frame(site, places) for site in of_path)) for text, of_path in sites.items()}
@@ -74,7 +74,7 @@ def _frame(site: str, places: dict[str, Place]) -> Frame:
 
 
 def _own(path: CallPath) -> CallPath:
-    """Without what lies between the program and its call, as long as something remains."""
+    """The path without functions of libraries between the program and its call. If nothing would remain: a longer part."""
     python = tuple(frame for frame in path if frame.is_python)
     own = tuple(frame for frame in python if not frame.is_library)
     return own or python or tuple(frame for frame in path if frame.function != START) or path

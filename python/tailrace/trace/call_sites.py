@@ -78,15 +78,14 @@ def _places(path: str, offsets: list[str]) -> list[Place]:
 
 
 def _function(symbol: str, inlined: str, line: str) -> str:
-    """Debugging information knows functions that were put into others. The main program of Fortran has a name of its own there,
-    which does not say what it does."""
+    """The name to show. Debugging information also has inlined functions. Its name of a Fortran main program is not used, because
+    it does not say what the program does."""
     is_main_program = symbol in MAINS and FORTRAN_LINE.search(line)
     return symbol if is_main_program else inlined or symbol
 
 
 def _lines(path: str, addresses: list[int]) -> list[tuple[str, str]]:
-    """The function and the line of each address, from debugging information. The function may be one that the compiler has put
-    into another one."""
+    """The function and the line of each address, from debugging information. The function may be an inlined one."""
     unknown = [("", "")] * len(addresses)
     output = _output_of(["addr2line", "-fse", path, *map(hex, addresses)])
     if len(output) != 2 * len(addresses):

@@ -66,7 +66,7 @@ class Names:
 
 @dataclass
 class Sums:
-    """Grows by the events of one process at a time. With `kept`, each call is kept there, too."""
+    """The sums while a run is read: the events of one process are added at a time. `kept`: also gets each single call."""
 
     kept: KeptCalls | None = None
     files: Names = field(default_factory=Names)
@@ -76,14 +76,14 @@ class Sums:
     orders: list[pa.Table] = field(default_factory=list)  # accesses.ORDER
     failures: list[pa.Table] = field(default_factory=list)
     slowest: list[dict[str, Any]] = field(default_factory=list)
-    io_ns: dict[int, int] = field(default_factory=dict)  # by log: the time in which a thread was in an I/O call
-    summed_io_ns: dict[int, int] = field(default_factory=dict)  # the same, of calls that are no events
+    io_ns: dict[int, int] = field(default_factory=dict)  # log -> ns in which a thread was in an I/O call
+    summed_io_ns: dict[int, int] = field(default_factory=dict)  # log -> ns in I/O calls that are merged or only counted
 
     def call(self, name: str, group: str) -> int:
         return self.calls.place(CallName(name, group, place_of(name, group)))
 
     def add_slowest(self, log: int, events: pa.Table) -> None:
-        """Of a source whose sums do not come from events."""
+        """Adds only the slowest calls: for a source whose sums do not come from events."""
         columns = _Columns(self, _in_order(events))
         self._keep_slowest(columns.slowest(log))
         columns.keep(log)
@@ -92,7 +92,7 @@ class Sums:
         self.slowest = sorted([*self.slowest, *rows], key=lambda row: -row["seconds"])[:MOST_SLOWEST]
 
     def add_events(self, log: int, events: pa.Table) -> None:
-        """All events of one process."""
+        """Adds all events of one process."""
         columns = _Columns(self, _in_order(events))
         self.sums += [columns.sums(log), *columns.copied(log)]
         self.failures += columns.failures(log)
@@ -104,7 +104,7 @@ class Sums:
         self.orders.append(orders)
 
     def add_counters(self, counters: pa.Table) -> None:
-        """Calls that were only counted, by file and call. Other tools do not say which call each was."""
+        """Adds calls that were only counted, by file and call. Counters of other tools do not tell which call each was."""
         no_call = self.call("only counted", COUNTED)
         call = _calls_of(self, counters, otherwise=no_call)
         time = _int64(counters["busy_ns"])
@@ -128,8 +128,8 @@ class Sums:
         self._add_io_ns(counters, call, np.ones(len(counters), bool))
 
     def add_merged(self, merged: pa.Table) -> None:
-        """Merged records: sums of like calls. Their order is not known, nor the self time of those that make others. The time of
-        those that a library made is in the self time of the library's call."""
+        """Adds merged records: sums of similar calls. Their order is not known, nor the self time of calls that make others. The
+        time of calls that a library made is in the self time of the library's call."""
         call, file = _calls_of(self, merged), _places(merged["file"], self.files)
         place = [self.calls.texts[number].place for number in call.tolist()]
         moved, time = np.maximum(_numbers(merged["moved"]), 0), _int64(merged["busy_ns"])
@@ -167,7 +167,7 @@ class Sums:
             _keep_merged(self.kept, merged, call, file, np.where(read | written, moved, 0))
 
     def _makes_no_others(self, call: Array) -> Array:
-        """Whether no other call of the program lies within such a call, so that its time is its self time."""
+        """Whether a call of this kind makes no other recorded calls, so that its time is its self time."""
         layers = np.array([of.place.layer in INNERMOST for of in self.calls.texts] or [False])
         return np.asarray(layers[call], bool)
 
@@ -190,7 +190,7 @@ class Sums:
             self.sizes.append(pa.table(rows, schema=accesses.SIZES))
 
     def add_figures(self, figures: SourceFigures) -> None:
-        """Sums that the source has made itself."""
+        """Adds sums that the source has made itself."""
         columns: list[tuple[Sequence[Any], pa.Schema, list[pa.Table]]] = [
             (figures.sums, SUMS, self.sums),
             (figures.sizes, accesses.SIZES, self.sizes),
@@ -209,7 +209,7 @@ class Sums:
 
 
 def _calls_of(into: Sums, rows: pa.Table, otherwise: int | None = None) -> Array:
-    """The place of each row's call. `otherwise`: of rows without one."""
+    """The place of each row's call in `Sums.calls`. `otherwise`: the place for rows without a call."""
     different: dict[tuple[Any, Any], int] = {}
     found = np.empty(len(rows), np.int32)
     pairs = zip(rows["call"].to_pylist(), rows["group"].to_pylist(), strict=True)
@@ -222,7 +222,7 @@ def _calls_of(into: Sums, rows: pa.Table, otherwise: int | None = None) -> Array
 
 
 def _keep_merged(kept: KeptCalls, merged: pa.Table, call: Array, file: Array, moved: Array) -> None:
-    """Records of merged calls as calls, which end when all of them would if they came one after the other."""
+    """Keeps records of merged calls as calls. Each ends when all calls of its record would have ended, one after the other."""
     begin, busy = _numbers(merged["begin_ns"]), _numbers(_int64(merged["busy_ns"]))
     failed = np.array([-error_number(error) for error in merged["error"].to_pylist()], np.int64)
     columns = {
@@ -272,7 +272,7 @@ class _Columns:
         self.self_ns, self.within_mpi = self._nested()
 
     def _calls(self) -> Array:
-        """Few different pairs of name and group."""
+        """The place of each event's call in `Sums.calls`."""
         pairs, names = Names(), Names()
         call, group = _places(self.events["call"], names), _places(self.events["group"], pairs)
         both = call.astype(np.int64) * (len(pairs.texts) + 1) + group + 1

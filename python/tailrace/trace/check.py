@@ -41,10 +41,10 @@ IO_URING = frozenset([425, 426, 427])
 
 
 class Verdict(IntEnum):
-    """Also the exit status."""
+    """How much of a program will be recorded. The value is the exit status of `tailrace check`."""
 
     SEEN = 0  # every call through the C library is recorded
-    GAPS = 1  # all but the named calls
+    GAPS = 1  # all calls but the named ones are recorded
     UNTRACEABLE = 2
 
 
@@ -85,7 +85,8 @@ class Report:
 
 
 def check(name: str, environment: Mapping[str, str] = os.environ) -> Report:
-    """Reads files and runs nothing. Raises NoProgram, NotTraceable where the tracer's library is not built, OSError."""
+    """Checks a program by its files, without running it. Raises NoProgram, OSError, and NotTraceable if the tracer's library is not
+    built."""
     program = inspect_program(name, environment)
     blocked = tuple(launch_obstacles(program))
     if blocked:

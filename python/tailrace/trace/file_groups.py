@@ -20,7 +20,7 @@ class Member:
     rank: int | None
 
 
-ALL_RANKS = Member(-1, None)  # of sums that the source has made over all ranks
+ALL_RANKS = Member(-1, None)  # the user of files whose sums the source has made over all ranks
 
 
 @dataclass(frozen=True)

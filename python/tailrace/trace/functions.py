@@ -42,7 +42,7 @@ class Functions:
 
 @lru_cache(maxsize=256)
 def functions_of(path: Path) -> Functions | None:
-    """None where the file cannot be read as an ELF file."""
+    """The functions of a file. None if it cannot be read as an ELF file."""
     try:
         with path.open("rb") as file:
             return _read(ELFFile(file))

@@ -32,7 +32,7 @@ KINDS: Mapping[str, Any] = {
 
 
 class KeptCalls:
-    """Grows by the calls of one process at a time."""
+    """Keeps the calls of a run; those of one process are added at a time."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, list[dict[str, Array]]] = defaultdict(list)  # by the number of the log
@@ -49,7 +49,7 @@ class KeptCalls:
     def activity(
         self, processes: Sequence[Mapping[str, Any]], calls: Sequence[CallName], files: Sequence[str], counted_calls: int
     ) -> Activity:
-        """Releases what it has kept: the columns of ten million calls are 0.8 GiB."""
+        """Joins the kept calls into an Activity. Releases each block, because the columns of ten million calls are 0.8 GiB."""
         blocks = [_in_order(self._blocks.pop(row["log"], [])) for row in processes]
         lengths = [len(block["begin"]) for block in blocks]
         lasts = [float(block["end"].max()) if len(block["end"]) else 0.0 for block in blocks]

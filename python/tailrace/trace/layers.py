@@ -8,7 +8,7 @@ from typing import NamedTuple
 # From the outermost to the innermost: a call is made by calls of layers before its own, or by the program.
 LAYERS = ("netCDF", "PnetCDF", "HDF5", "MPI-IO", "MPI", "stdio", "POSIX", "counted", "process", "phase")
 IO_KINDS = ("read", "write", "metadata", "sync")
-OTHER = "other"  # no I/O: messages between ranks, memory, new processes, marks of phases
+OTHER = "other"  # the kind of calls that are no I/O: messages between ranks, memory, new processes, marks of phases
 
 # What the bytes of a call are. A total takes one of these and never adds two.
 SYSTEM = "system"  # between the program and the kernel
@@ -43,7 +43,7 @@ class CallName(NamedTuple):
 
 @cache
 def place_of(call: str, group: str) -> Place:
-    """Of a call that a later version of the log brings, the group decides."""
+    """The place of a call. A call that this version does not know, from a newer log, is placed by its group."""
     prefix = group.partition("_")[0]
     if prefix in PREFIXES:
         return Place(PREFIXES[prefix], _library_kind(call, group), LIBRARY)

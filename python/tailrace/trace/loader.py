@@ -27,7 +27,7 @@ class Program:
 
 
 def inspect_program(name: str, environment: Mapping[str, str] = os.environ) -> Program:
-    """Raises NoProgram, OSError."""
+    """Finds a program, its interpreters and its libraries. Raises NoProgram, OSError."""
     program = find_program(name)
     path, scripts = started_file(program)
     try:

@@ -88,7 +88,7 @@ _known_names: dict[int, str] = {}  # by their hash: processes of a run use the s
 
 
 class LogError(ValueError):
-    """A file that is no log, or a damaged log."""
+    """Raised for a file that is no log, or a damaged log. The text names the file."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def read_run(folder: Path) -> tuple[list[Log], list[str]]:
 
 
 def logs_of(folder: Path) -> list[Path]:
-    """Raises LogError where there is none."""
+    """The paths of the logs in a folder. Raises LogError if there is none."""
     if not folder.is_dir():
         raise LogError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; name the folder of a recorded run")
     paths = sorted(folder.glob("*.trace"))
@@ -181,7 +181,7 @@ def read_log(path: Path) -> Log:
             continue  # the process was killed before it wrote anything into the chunk
         head = slots[:1].view(CHUNK_HEAD)[0]
         if head["kind"] > MERGED_CHUNK:
-            continue  # of a later version
+            continue  # a kind of chunk that a newer version writes
         if head["kind"] == MERGED_CHUNK:
             merged.append(chunk)
             continue
@@ -219,7 +219,9 @@ def _chunk_places(descriptor: int, header: dict[str, Any]) -> Iterator[int]:
 
 def _header(path: Path, content: bytes) -> dict[str, Any]:
     if len(content) < HEADER.itemsize:
-        raise LogError(f"{path}: {len(content)} bytes are no log, whose header has {HEADER.itemsize}")
+        raise LogError(
+            f"{path}: has {len(content)} bytes, and the header of a log has {HEADER.itemsize}: it is no log, or it was cut"
+        )
     raw = np.frombuffer(content, HEADER, 1)[0]
     header = {name: raw[name].item() for name in HEADER.names or ()}
     if raw["magic"] != MAGIC:

@@ -44,7 +44,7 @@ def make_log_folder(folder: Path | None, share: str = OWNER) -> Path:
             _check_shared_maps(descriptor)
     except OSError as error:
         if folder is not None and folder.is_symlink():
-            raise NotTraceable(f"{folder}: a link; name the folder itself with --log") from None
+            raise NotTraceable(f"{folder}: is a symbolic link; name the folder itself with --log") from None
         raise NotTraceable(f"{folder}: no logs can be written there ({error.strerror}); name another folder with --log") from None
     return folder.resolve()
 
@@ -66,7 +66,7 @@ def make_numbered(parent: Path, stem: str) -> Path:
         except FileExistsError:
             continue
         return path
-    raise NotTraceable(f"{stem}1 to {stem}999999 are there; name a new folder with --log")
+    raise NotTraceable(f"all folders {stem}1 to {stem}999999 exist; name a new folder with --log")
 
 
 def _refuse_folder_of_others(folder: Path, status: os.stat_result) -> None:

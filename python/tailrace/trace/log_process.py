@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from tailrace.trace.phases import Phases
 
 LARGE_BYTES = 64 << 20  # of logs, from which on a process is worth its start
-AHEAD = 2  # logs that wait to be taken
+AHEAD = 2  # most logs that were read and not yet sent
 PART, DAMAGED, END, ERROR = "part", "damaged", "end", "error"
 
 
 class LogReader:
-    """Reads the logs here."""
+    """Reads the logs in this process."""
 
     def __init__(self, folder: Path, *, keeps: bool) -> None:
         """Raises LogError, OSError."""
@@ -47,7 +47,7 @@ class LogReader:
         self._headers, self._damaged = run.headers_of(folder)
 
     def parts(self) -> TableParts:
-        """To be read once."""
+        """The tables of the logs, part by part. They can be read only once."""
         return TableParts(self._each(), len(self._headers), self._damaged)
 
     def _each(self) -> Iterator[Tables]:
@@ -73,11 +73,11 @@ class LogReader:
 
 
 class ProcessLogReader(LogReader):
-    """Reads them in a process that ends with this one."""
+    """Reads the logs in a child process that ends with this one."""
 
     def __init__(self, folder: Path, *, keeps: bool) -> None:
         super().__init__(folder, keeps=keeps)
-        self._damaged.clear()  # the process finds them, too
+        self._damaged.clear()  # the child process reports damaged logs, too
         self._folder = folder
         code = f"from tailrace.trace.log_process import main; main({str(folder.absolute())!r}, {keeps}, {os.getpid()})"
         self._process = subprocess.Popen(python_command(code), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -126,7 +126,7 @@ def open_logs(folder: Path, *, keeps: bool) -> LogReader:
 
 
 def main(folder: str, keeps: bool, parent: int) -> None:
-    """Of the process: sends what it reads on its standard output."""
+    """The main function of the child process: writes the tables that it makes to its standard output."""
     end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
     answers: Queue[tuple[str, Any] | None] = Queue(AHEAD)

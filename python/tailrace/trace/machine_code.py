@@ -41,7 +41,7 @@ class SystemCalls:
 
 @lru_cache(maxsize=4096)
 def system_calls(path: Path) -> SystemCalls:
-    """For a file with x86-64 code. Raises NotElf, OSError."""
+    """Finds the instructions `syscall` in a file with x86-64 code. Raises NotElf, OSError."""
     numbers: Counter[int] = Counter()
     unclear = unread = 0
     with path.open("rb") as file:

@@ -94,7 +94,7 @@ def interpreter_of(script: Path) -> Path:
 
 
 def read_program_file(path: Path) -> ProgramFile:
-    """Raises NoProgram where it is no whole ELF file, OSError."""
+    """Reads what the kernel needs of an ELF file. Raises OSError, and NoProgram if it is no complete ELF file."""
     with open_regular(path) as file:
         try:
             return _read(path, file.fileno())

@@ -123,7 +123,7 @@ class TimeInCalls:
 
 
 def _nanoseconds(seconds: Array) -> Array:
-    """Those of damaged logs may be anything."""
+    """Seconds as whole ns, limited to 64 bits: times of damaged logs may have any value."""
     most = 9e18
     return np.rint(np.clip(np.nan_to_num(seconds) * 1e9, -most, most)).astype(np.int64)
 
@@ -182,6 +182,6 @@ def marks_phases(log: Log) -> bool:
 
 
 def weight(log: Log) -> tuple[int, int]:
-    """The number of its MPI calls, and of all its calls."""
+    """The number of MPI calls among a log's events, and the number of all its events."""
     of_mpi = [number for number, call in log.calls.items() if call.name.startswith("MPI_")]
     return int(np.isin(log.events["call"], of_mpi).sum()), len(log.events)

@@ -60,7 +60,7 @@ def _is_in(file: str, folder: str) -> bool:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Of this node. Takes less than a millisecond, and starts no program."""
+    """Facts about this node. Takes less than a millisecond, and starts no program."""
     return {
         "host": socket.gethostname(),
         "system": f"{platform.system()} {platform.release()}",
@@ -90,14 +90,14 @@ def mounted() -> list[Mount]:
 
 
 def _unescaped(folder: str) -> str:
-    r"""The kernel writes a space as \040."""
+    r"""Replaces the kernel's octal escapes in a path: it writes a space as \040."""
     for code in ("040", "011", "012", "134"):
         folder = folder.replace("\\" + code, chr(int(code, 8)))
     return folder
 
 
 def facts_of_folder(folder: Path) -> RunFacts:
-    """From the record that `tailrace run` leaves with the logs. What is missing in it, or damaged, is not known."""
+    """Reads the facts from run.json, which `tailrace run` writes beside the logs. Missing or damaged entries become None."""
     facts = RunFacts()
     record = _record(folder / RECORD)
     missing = (

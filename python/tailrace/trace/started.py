@@ -42,7 +42,7 @@ class Unrecorded:
 def read_starts(folder: Path) -> list[Log]:
     """The logs of a run with nothing but the beginnings of processes, read one at a time. Damaged logs are left out.
 
-    Raises LogError where there is none.
+    Raises LogError if the folder has no log.
     """
     logs = []
     for path in logs_of(folder):

@@ -13,7 +13,7 @@ from tailrace.cluster.check import every_need
 def command(as_json: output.AsJson = False) -> None:
     """Lists the rights, kernel features and programs that clusters need, with a remedy for each that is missing.
 
-    The exit status is 1 when one is missing that nothing replaces. `up` needs only those of its own cluster.
+    The exit status is 1 when one is missing that nothing replaces. `tailrace cluster up` needs only those that its options use.
 
     Examples: [bold]tailrace cluster check[/] · [bold]tailrace cluster check --json[/]
     """

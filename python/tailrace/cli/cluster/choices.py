@@ -17,12 +17,12 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def complete_cluster(incomplete: str) -> list[str]:
-    """For the shell: the clusters that are up."""
+    """For completion in the shell: the names of the clusters that are up."""
     return [name for name in names_up() if name.startswith(incomplete)]
 
 
 def complete_node(incomplete: str) -> list[str]:
-    """For the shell: the nodes of the one cluster that is up; none where there are several."""
+    """For completion in the shell: the nodes of the only cluster that is up; none if several are up."""
     names = names_up()
     hosts = Cluster(names[0]).hosts if len(names) == 1 else ()
     return [host.name for host in hosts if host.name.startswith(incomplete)]
@@ -38,7 +38,10 @@ TheCluster = Annotated[
 ]
 TheNode = Annotated[str, typer.Argument(metavar="NODE", help="The node.", autocompletion=complete_node)]
 TheNodes = Annotated[
-    list[str], typer.Argument(metavar="NODE...", help="Nodes, or `all`, `nodes`, `servers`.", autocompletion=complete_node)
+    list[str],
+    typer.Argument(
+        metavar="NODE...", help="Names of nodes; or `all`, `nodes` (compute nodes), `servers`.", autocompletion=complete_node
+    ),
 ]
 
 
@@ -56,12 +59,12 @@ def nodes_of(cluster: Cluster, words: Sequence[str]) -> list[str]:
             if name not in found:
                 found.append(name)
     if not found:
-        raise ClusterError(f"no node is named by {', '.join(words) or 'nothing'}; choose among {', '.join(groups['all'])}")
+        raise ClusterError(f"no node is selected by {', '.join(words) or 'an empty list'}; choose among {', '.join(groups['all'])}")
     return found
 
 
 def parse_bytes(text: str) -> int:
-    """20M, 4GiB, 65536: binary units."""
+    """Parses a number of bytes with a binary unit: 20M, 4GiB, 65536."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
         raise typer.BadParameter(f"'{text}' is not a number of bytes; write it as 512M or 4G")

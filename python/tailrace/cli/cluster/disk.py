@@ -13,11 +13,18 @@ from tailrace.cluster.cluster import Cluster
 
 def command(
     nodes: TheNodes,
-    rate: Annotated[str, typer.Option("--rate", metavar="BYTES", help="Bytes a second each way; 0: no limit.")],
+    rate: Annotated[
+        str,
+        typer.Option(
+            "--rate", metavar="BYTES", help="Limit in bytes per second, for reading and for writing each, such as 20M; 0: no limit."
+        ),
+    ],
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
-    """Limits the speed of nodes' disks, by the kernel's control groups, or lifts the limit. They must be images (`up --images`).
+    """Limits the speed of nodes' disks, by the kernel's control groups, or removes the limit.
+
+    The disks must be images: make the cluster with `tailrace cluster up --images FOLDER`.
 
     Examples: [bold]tailrace cluster disk store1 --rate 20M[/] · [bold]tailrace cluster disk servers --rate 0[/]
     """

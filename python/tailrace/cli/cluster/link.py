@@ -14,14 +14,18 @@ from tailrace.cluster.cluster import Cluster
 
 def command(
     nodes: TheNodes,
-    delay_us: Annotated[float | None, typer.Option("--delay-us", help="One-way delay, in either direction; 0: none.")] = None,
-    rate_mbit: Annotated[float | None, typer.Option("--rate-mbit", help="Rate each way; 0: no limit.")] = None,
+    delay_us: Annotated[
+        float | None, typer.Option("--delay-us", help="Delay of the link in each direction, in microseconds; 0: none.")
+    ] = None,
+    rate_mbit: Annotated[
+        float | None, typer.Option("--rate-mbit", help="Rate of the link in each direction, in Mbit/s; 0: no limit.")
+    ] = None,
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
     """Changes the links of nodes while the cluster runs; without options, shows them.
 
-    Between two nodes lie two links: their delays add up, and the slower rate counts.
+    Each node has one link to the switch. A message passes two links: their delays add up, and the slower rate counts.
 
     Examples: [bold]tailrace cluster link n1 --delay-us 500[/] · [bold]tailrace cluster link servers --rate-mbit 1000[/] ·
     [bold]tailrace cluster link all --delay-us 0 --rate-mbit 0[/]

@@ -20,9 +20,9 @@ class Action(StrEnum):
 
 
 def command(
-    action: Annotated[Action, typer.Argument(help="start a load, set its level, or stop it.")],
+    action: Annotated[Action, typer.Argument(help="Start a load, set its level, or stop it.")],
     nodes: TheNodes,
-    program: Annotated[str, typer.Option("--with", help=f"Its program: {' or '.join(loads.LOADS)}.")] = "fio",
+    program: Annotated[str, typer.Option("--with", help=f"Program that makes the load: {' or '.join(loads.LOADS)}.")] = "fio",
     target: Annotated[str, typer.Option("--on", help=f"{', '.join(loads.TARGETS)}: the node's disk or the file system.")] = "pfs",
     jobs: Annotated[int | None, typer.Option("--jobs", help="Processes on each node; default 1.")] = None,
     mib_per_s: Annotated[float | None, typer.Option("--mib-per-s", help="MiB/s of each node; 0, the default: no limit.")] = None,

@@ -18,18 +18,20 @@ from tailrace.launch.placement import PACKED, SPREAD
 
 def command(
     words: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments.")],
-    ranks: Annotated[int, typer.Option("--ranks", "-n", help="Ranks.")] = 4,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", help="Number of ranks.")] = 4,
     nodes: Annotated[
         str, typer.Option("--nodes", metavar="NODE,...", help="Run on these nodes; default: all compute nodes.")
     ] = "nodes",
-    packed: Annotated[bool, typer.Option("--packed/--spread", help="The fewest nodes, or all of them equally.")] = False,
-    slots: Annotated[int, typer.Option("--slots", help="Ranks that a node takes; 0: the cluster's number.")] = 0,
-    mpi: Annotated[str, typer.Option("--mpi", help=f"Whose mpirun: {' or '.join(MPIS)}.")] = "openmpi",
+    packed: Annotated[
+        bool, typer.Option("--packed/--spread", help="Put the ranks on as few nodes as possible, or on all nodes equally.")
+    ] = False,
+    slots: Annotated[int, typer.Option("--slots", help="Most ranks of a node; 0: as many as the cluster was made with.")] = 0,
+    mpi: Annotated[str, typer.Option("--mpi", help=f"MPI whose mpirun starts the ranks: {' or '.join(MPIS)}.")] = "openmpi",
     slurm: Annotated[bool, typer.Option("--slurm", help="Start ranks by srun and PMIx instead of mpirun.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run in a new cluster of default size, which ends with this run.")] = False,
     cluster: TheCluster = DEFAULT,
 ) -> None:
-    """Runs an MPI program on nodes of the cluster; ends with its exit status.
+    """Runs an MPI program on nodes of the cluster. The exit status is the program's.
 
     mpirun runs on the login node and starts the ranks through the cluster's own remote shell. Consecutive ranks share a node.
 

@@ -25,32 +25,41 @@ def command(
     cluster: TheCluster = DEFAULT,
     nodes: Annotated[int, typer.Option("--nodes", "-n", help="Compute nodes: n1, n2, ...")] = 4,
     servers: Annotated[int, typer.Option("--servers", help="Servers that store data: store1, store2, ...")] = 3,
-    file_system: Annotated[str, typer.Option("--file-system", "-f", help=f"At /mnt/pfs: {FILE_SYSTEM_NAMES}.")] = "moosefs",
+    file_system: Annotated[
+        str, typer.Option("--file-system", "-f", help=f"File system at /mnt/pfs: {FILE_SYSTEM_NAMES}.")
+    ] = "moosefs",
     slurm: Annotated[bool, typer.Option("--slurm", help="Start Slurm: slurmctld on login, slurmd on each compute node.")] = False,
-    slots: Annotated[int, typer.Option("--slots", help="Ranks that a node takes.")] = 4,
-    disk: Annotated[str, typer.Option("--disk", metavar="BYTES", help="Disk of each node, at /mnt/scratch.")] = "4G",
+    slots: Annotated[int, typer.Option("--slots", help="Most ranks of a node.")] = 4,
+    disk: Annotated[str, typer.Option("--disk", metavar="BYTES", help="Size of each node's disk, at /mnt/scratch.")] = "4G",
     images: Annotated[
         str,
         typer.Option(
             "--images",
             metavar="FOLDER",
-            help="Folder for disks that are ext4 images and can be limited; without it disks are memory.",
+            help="Folder for disk images (ext4), whose speed can be limited. Without it, the disks are in memory.",
         ),
     ] = "",
     network: Annotated[
-        str, typer.Option("--network", help=f"What forwards packets: {', '.join(NETWORKS)}; user can delay on any kernel.")
+        str,
+        typer.Option("--network", help=f"What forwards packets: {', '.join(NETWORKS)}; `user` can delay packets on any kernel."),
     ] = "auto",
     delay_us: Annotated[
-        float, typer.Option("--delay-us", help="One-way delay of every link; two links lie between two nodes.")
+        float,
+        typer.Option(
+            "--delay-us",
+            help="Delay of every link in each direction, in microseconds. A message between two nodes passes two links.",
+        ),
     ] = 0,
-    rate_mbit: Annotated[float, typer.Option("--rate-mbit", help="Rate of every link each way; 0: no limit.")] = 0,
+    rate_mbit: Annotated[
+        float, typer.Option("--rate-mbit", help="Rate of every link in each direction, in Mbit/s; 0: no limit.")
+    ] = 0,
     hold: Annotated[bool, typer.Option("--hold", help="Stay in the foreground: the cluster ends with this command.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Makes a cluster in seconds: nodes with a network, host name, processes and mounts of their own.
 
-    Nodes are login, the compute nodes, and the servers of the file system: meta (MooseFS), store1, store2, ... Where the machine
-    lacks something, the command names it with its remedy, and leaves nothing behind.
+    Nodes are login, the compute nodes, and the servers of the file system: meta (MooseFS), store1, store2, ... If the machine
+    lacks something, the command names it with its remedy, and removes what it has made.
 
     Examples: [bold]tailrace cluster up[/] · [bold]tailrace cluster up -c drill --nodes 2 --slurm[/] ·
     [bold]tailrace cluster up --file-system glusterfs[/] · [bold]tailrace cluster up --delay-us 100 --rate-mbit 1000[/] ·

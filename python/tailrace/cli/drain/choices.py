@@ -11,7 +11,7 @@ Scratch = Annotated[Path, typer.Argument(help="Folder on scratch that was given 
 Log = Annotated[
     Path | None,
     typer.Option(
-        "--log", help="Log folder of `tailrace run`: what a killed process of it had open for writing is delivered as NAME.torn."
+        "--log", help="Log folder of the run: a file that a killed process had open for writing is delivered as NAME.torn."
     ),
 ]
 Wait = Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for files that are open for writing.")]

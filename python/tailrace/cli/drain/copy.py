@@ -16,12 +16,12 @@ def command(
     scratch: Annotated[Path, typer.Argument(help="Folder with the files, on a local disk or in memory.")],
     target: Annotated[Path, typer.Argument(help="Folder where they go; made if absent.")],
     bundle: Annotated[bool, typer.Option("--bundle", help="Make tar files with an index, not single files.")] = False,
-    bundle_mib: Annotated[int, typer.Option("--bundle-mib", min=1, help="A bundle is closed at this size.")] = 256,
+    bundle_mib: Annotated[int, typer.Option("--bundle-mib", min=1, help="Size in MiB at which a bundle is closed.")] = 256,
     wait_s: Wait = 0,
     log: Log = None,
     as_json: output.AsJson = False,
 ) -> None:
-    """Moves all files of a folder to the target. A file leaves scratch when its copy is on the device and was read again.
+    """Moves all files of a folder to the target. A file is removed from scratch when its copy is on the device and was verified.
 
     A file that a process has open for writing stays. After a kill, or with a full target, the same command continues. The exit
     status is 1 when files are left or torn; they are named.

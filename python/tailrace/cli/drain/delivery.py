@@ -1,4 +1,4 @@
-"""What `copy` and `resume` do: the drain runs, its progress is shown, and what is left is named."""
+"""What `tailrace drain copy` and `resume` share: run the drain, show its progress, name the files that are left."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _torn(scratch: Path, log: Path | None) -> list[str]:
         return torn_on_scratch(str(scratch), base, log) if base else torn_below(scratch, log)
     except (LogError, OSError) as error:
         raise drain.StageError(
-            f"{error}; which files are whole is not known: `tailrace drain copy {scratch} TARGET` delivers all of them"
+            f"{error}: so it is not known which files are torn. `tailrace drain copy {scratch} TARGET` delivers all files"
         ) from None
 
 
@@ -69,6 +69,6 @@ def _print(target: Path, answer: dict[str, Any]) -> None:
         output.console().print(f"  {copied.removeprefix('; ')}", soft_wrap=True)
     for path in answer["torn"]:
         output.console().print(
-            output.plain(f"  torn, because its process was killed while it had it open: {path}"), markup=False, soft_wrap=True
+            output.plain(f"  torn, because its process was killed while it had the file open: {path}"), markup=False, soft_wrap=True
         )
     print_left(answer["left"])

@@ -15,8 +15,8 @@ from tailrace.stage.scratch_folder import run_of
 def command(scratch: Scratch, wait_s: Wait = 0, log: Log = None, as_json: output.AsJson = False) -> None:
     """Continues the last drain of a folder: to the same target, as single files or in bundles as before.
 
-    What was delivered is not carried again. Files of a `tailrace run` with [stage] that was killed are delivered, too; what its
-    processes had open is torn, by the log of the run. The exit status is 1 when files are left or torn; they are named.
+    Delivered files are not copied again. Files of a killed `tailrace run` with [stage] are delivered, too; files that its processes
+    had open for writing, by the log of the run, are torn. The exit status is 1 when files are left or torn; they are named.
 
     Examples: [bold]tailrace drain resume $TMPDIR/out[/]
     """

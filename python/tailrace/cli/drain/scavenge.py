@@ -1,4 +1,4 @@
-"""tailrace drain scavenge: finds what killed jobs have left, and removes it."""
+"""tailrace drain scavenge: finds files that killed jobs have left, and removes them with --remove."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ OF = {
 
 
 def command(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Where to look, with all folders below.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders to search, with all folders below them.")],
     remove: Annotated[bool, typer.Option("--remove", help="Remove what may go. Without it, nothing is changed.")] = False,
     any_node: Annotated[
-        bool, typer.Option("--any-node", help="Jobs on other nodes are gone as well: treat theirs as yours.")
+        bool, typer.Option("--any-node", help="Also remove files of jobs on other nodes. Use it only when those jobs have ended.")
     ] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Finds what drains, extractions and comparisons have left that were killed. Says what would be removed; --remove removes it.
+    """Finds files that killed drains, extractions and comparisons have left. Lists what would be removed; --remove removes it.
 
-    What a living process uses stays: its lock says so. Files on scratch that are not delivered are named, and never removed. The
-    exit status is 1 where something was found that is still there.
+    Files that a running process has locked stay. Files on scratch that are not delivered are named, and never removed. The exit
+    status is 1 when files were found and not removed.
 
     Examples: [bold]tailrace drain scavenge $TMPDIR results[/] · [bold]tailrace drain scavenge $TMPDIR results --remove[/]
     """
@@ -65,15 +65,15 @@ def _verdict(each: dict[str, Any]) -> str:
         case "undelivered":
             return f"stays, because files are not delivered (`tailrace drain resume {Path(each['path']).parent}`)"
         case "elsewhere":
-            return f"stays, because it is of node {each['node']} (look there, or --any-node)"
+            return f"stays, because node {each['node']} made it (run the command there, or give --any-node)"
         case _:
-            return "stays, because no lock says whether its process lives"
+            return "stays, because no lock shows whether its process still runs"
 
 
 def _print_end(found: list[dict[str, Any]], unreadable: int) -> None:
     console = output.error_console()
     if not found:
-        console.print("nothing is left of killed jobs")
+        console.print("no files of killed jobs were found")
     if any(each["state"] == "abandoned" and not each["removed"] for each in found):
         console.print("nothing was changed; --remove removes what may go")
     if unreadable:

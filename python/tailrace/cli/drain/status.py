@@ -1,4 +1,4 @@
-"""tailrace drain status: what of a folder is delivered, what is still on scratch, and what failed."""
+"""tailrace drain status: shows which files of a folder are delivered, still on scratch, or failed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tailrace.stage.scratch_folder import run_of
 
 
 def command(scratch: Scratch, as_json: output.AsJson = False) -> None:
-    """Says how far the drain of a folder is: delivered, on scratch, failed, and how old the oldest file is. Changes nothing.
+    """Shows the state of a folder's drain: files delivered, on scratch and failed, and the age of the oldest. Changes nothing.
 
-    The exit status is 1 where files are on scratch and no drain carries them.
+    The exit status is 1 when files are on scratch and no drain is running.
 
     Examples: [bold]tailrace drain status $TMPDIR/out[/]
     """
@@ -27,7 +27,7 @@ def command(scratch: Scratch, as_json: output.AsJson = False) -> None:
 
 
 def show(scratch: Path, status: dict[str, Any], *, as_json: bool) -> None:
-    """Prints it, and ends the command."""
+    """Prints the state of the drain, and ends the command."""
     if as_json:
         output.print_json({"scratch": str(scratch), **status})
     else:
@@ -73,7 +73,7 @@ def _outcome(scratch: Path, status: dict[str, Any], now: float) -> str:
         case "none":
             return f"not drained yet: `tailrace drain copy {scratch} TARGET` begins"
         case "running":
-            return f"process {status['process']} drains it since {seconds_text(max(now - status['started_s'], 0))}"
+            return f"process {status['process']} has been draining it for {seconds_text(max(now - status['started_s'], 0))}"
         case "killed":
             return f"the last drain was killed before its end; {remedy}"
         case "stopped":

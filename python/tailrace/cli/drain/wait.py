@@ -1,4 +1,4 @@
-"""tailrace drain wait: until the drain of a folder has ended."""
+"""tailrace drain wait: waits until the drain of a folder has ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     deadline_s: Annotated[float, typer.Option("--deadline", min=0, help="Seconds to wait at most.")],
     as_json: output.AsJson = False,
 ) -> None:
-    """Waits until the drain of a folder has ended, at most until a deadline; then says what is delivered, and what is left.
+    """Waits until the drain of a folder has ended, or a deadline; then shows what is delivered and what is left.
 
     Where no drain has begun yet, it waits for one. The exit status is 0 when everything is delivered, else 1.
 

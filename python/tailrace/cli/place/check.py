@@ -1,4 +1,4 @@
-"""tailrace place check: files that lie beside their place."""
+"""tailrace place check: lists files that are not where the rules put them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def command(
     top: Annotated[int, typer.Option("--top", min=1, help="Number of files of each kind to show.")] = 20,
     as_json: output.AsJson = False,
 ) -> None:
-    """Lists files that lie beside their place: flat ones, names with two files, and what no rule has put into a tree.
+    """Lists files that are not where the rules put them: flat files, names with two files, and files in a tree without a rule.
 
-    The exit status is 1 where a name has two files, or a tree has files that programs do not see.
+    A flat file is in its directory itself, not in the tree. The exit status is 1 if a name has two files, or a tree has files that
+    no rule put there, which programs do not see.
 
     Examples: [bold]tailrace place check[/] · [bold]tailrace place check --config big.toml --json[/]
     """

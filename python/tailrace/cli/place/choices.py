@@ -20,13 +20,13 @@ from tailrace.stage.scratch_folder import chosen_scratch
 from tailrace.toml_table import TomlError
 
 DEFAULT_CONFIG = Path("tailrace.toml")
-Config = Annotated[Path, typer.Option("--config", help="The file with \\[place].")]
-AnyConfig = Annotated[Path, typer.Option("--config", help="The file with \\[place] or \\[stage].")]
+Config = Annotated[Path, typer.Option("--config", help="TOML file with the rules of \\[place].")]
+AnyConfig = Annotated[Path, typer.Option("--config", help="TOML file with the rules of \\[place] or \\[stage].")]
 
 
 @contextlib.contextmanager
 def reported_errors(as_json: bool = False) -> Iterator[None]:
-    """Ends the command with status 2 and a message."""
+    """Reports an error of the rules or of the files, and ends the command with exit status 2."""
     try:
         yield
     except (TomlError, MappingError, StageError) as error:

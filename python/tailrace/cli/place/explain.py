@@ -1,4 +1,4 @@
-"""tailrace place explain: where a path goes, and by which rule."""
+"""tailrace place explain: shows where the rules put a file, and by which rule."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def command(
     config: AnyConfig = DEFAULT_CONFIG,
     as_json: output.AsJson = False,
 ) -> None:
-    """Says where files go, and by which rule.
+    """Shows where the rules put files, and by which rule.
 
-    The exit status is 1 where no rule has one of the paths.
+    The exit status is 1 if one of the paths matches no rule.
 
     Examples: [bold]tailrace place explain data/file1.00.0003[/] · [bold]tailrace place explain --config big.toml out/a.1 --json[/]
     """
@@ -71,15 +71,15 @@ def _answer(path: str, rules: tuple[TreeRule, ...], stage: StageRules | None, ma
 
 def _print(answer: dict[str, object]) -> None:
     if answer["rule"] is None:
-        print(plain(f"{answer['path']}: no rule has it; it stays where it is"))
+        print(plain(f"{answer['path']}: matches no rule, and stays where it is"))
         return
     if "scratch" in answer:
         print(plain(f"{answer['path']} -> {answer['scratch']}, then {answer['path']} ({answer['sink']})"))
         print(plain(f'  by [stage] files = "{answer["rule"]}": {answer["bound"]}'))
         if answer["is_there"]:
-            print("  now it is at the target, and is used there until it is written anew")
+            print("  the file exists at the target, and is used there until a program writes it again")
         return
     print(plain(f"{answer['path']} -> {answer['physical']}"))
     print(plain(f'  by files = "{answer["rule"]}": {answer["bound"]}'))
     if answer["is_flat"]:
-        print("  now it lies flat, and is used there until `tailrace tree apply` moves it")
+        print("  the file is not yet in the tree, and is used where it is until `tailrace tree apply` moves it")

@@ -23,15 +23,17 @@ def command(
     ],
     to: Annotated[Path | None, typer.Option("--output", help="Write the rules to this new file; without it: print them.")] = None,
     least: Annotated[
-        int, typer.Option("--least", min=2, help="Propose rules for folders with at least so many files.")
+        int, typer.Option("--least", min=2, help="Propose rules for folders with at least this many files.")
     ] = DEFAULT_LEAST,
-    most: Annotated[int, typer.Option("--most", min=2, max=2**32 - 1, help="Entries of a directory.")] = DEFAULT_MOST,
+    most: Annotated[
+        int, typer.Option("--most", min=2, max=2**32 - 1, help="Most entries of a directory in the proposed trees.")
+    ] = DEFAULT_MOST,
     as_json: output.AsJson = False,
 ) -> None:
     """Proposes rules for folders that get many files, with the entries that each directory will have.
 
-    What is printed is a tailrace.toml. Its folders are relative to the folder of --output, or to the working directory. The exit
-    status is 1 where no rule is proposed.
+    The output is a tailrace.toml. Its folders are relative to the folder of --output, or to the working directory. The exit status
+    is 1 if no rule is proposed.
 
     Examples: [bold]tailrace place propose tailrace-run-1 > tailrace.toml[/] · [bold]tailrace place propose data --least 100[/]
     """

@@ -22,7 +22,7 @@ NOT_KNOWN = "?"
 
 class View(NamedTuple):
     top: int
-    every: bool  # files of the system, too
+    every: bool  # also shows system files
     sort: str
     details: bool
 
@@ -160,7 +160,9 @@ def _processes(run: Run, view: View) -> Table:
             return process["program"] or ""
         return 0.0 if row is None else -_size(row, view.sort)
 
-    unshared = ("0", "0", "0 B", "0 B", "0.0000") if None not in sums else (NOT_KNOWN,) * 5  # sums over all ranks have its calls
+    unshared = (
+        ("0", "0", "0 B", "0 B", "0.0000") if None not in sums else (NOT_KNOWN,) * 5
+    )  # the row None has the sums over all ranks
     for process, row in sorted(rows, key=place)[: view.top]:
         seconds = "killed" if process["seconds"] is None else f"{process['seconds']:.3f}"
         cells = unshared if row is None else _sum_cells(row)

@@ -19,23 +19,23 @@ SORTS = ("time", "bytes", "calls", "name", "rank")
 def command(
     source: TheSource,
     top: Annotated[int, typer.Option("--top", min=1, help="Number of rows of each table.")] = 12,
-    every: Annotated[bool, typer.Option("--all", help="Shows files of the system, pipes and sockets, too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also shows system files, pipes and sockets.")] = False,
     sort: Annotated[str, typer.Option("--sort", help=f"Order of rows: {', '.join(SORTS)}.")] = SORTS[0],
     rank: Annotated[list[int] | None, typer.Option("--rank", min=0, help="Only this rank. May be given several times.")] = None,
     directory: Annotated[Path | None, typer.Option("--directory", help="Only files in this folder and below it.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Only files with this text in their names.")] = None,
     with_mpi: Annotated[
-        bool, typer.Option("--with-mpi/--without-mpi", help="Counts messages, and what MPI does for itself.")
+        bool, typer.Option("--with-mpi/--without-mpi", help="Counts MPI's messages and MPI's own use of files.")
     ] = True,
-    with_system: Annotated[
-        bool, typer.Option("--with-system/--without-system", help="Counts files of the system in all sums.")
-    ] = True,
-    details: Annotated[bool, typer.Option("--details", help="Also nodes, directories, sizes and order of accesses.")] = False,
+    with_system: Annotated[bool, typer.Option("--with-system/--without-system", help="Counts system files in all sums.")] = True,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also shows sums by node and by directory, and the sizes and order of accesses.")
+    ] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Shows a recorded run: what ran, the share of I/O in its time, and sums by layer, process, call and file.
 
-    "self s" is the time of calls without that of calls that they made, so its sums count nothing twice. Files whose names differ
+    "self s" is the time of calls without that of the calls within them, so sums count no second twice. Files whose names differ
     only in numbers are one line: * is the rank of the only process that uses the file, N another number.
 
     The exit status is 1 when a damaged log was left out.
@@ -47,7 +47,7 @@ def command(
     from tailrace.trace.model import Run
 
     if sort not in SORTS:
-        output.fail(f"{sort}: no such order; one of {', '.join(SORTS)}", as_json)
+        output.fail(f"--sort {sort}: no such order; choose one of {', '.join(SORTS)}", as_json)
         raise typer.Exit(2)
     with reported_errors(as_json), output.progress_of(f"read {output.plain(source.name)}") as tell:
         run = Run.read(source, tell)
@@ -90,7 +90,7 @@ def _unrecorded(source: Path) -> list[str]:
     try:
         return unrecorded_in(read_starts(source))
     except (LogError, OSError):
-        return []  # of another tool
+        return []  # a source of another tool has no logs
 
 
 def _print_unrecorded(source: Path, top: int) -> None:

@@ -1,4 +1,4 @@
-"""tailrace tree: existing directories into trees, and back.
+"""tailrace tree: moves the files of existing directories into trees, and back.
 
 A command of the group is a module of this folder with a function `command`; its name is in the list below.
 """

@@ -1,4 +1,4 @@
-"""tailrace tree apply: files into the tree of their rules."""
+"""tailrace tree apply: moves files into the tree of their rules."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from tailrace.place.tree import Outcome, TreeError, apply
 
 
 def command(
-    folder: Annotated[Path | None, typer.Argument(help="Only this directory and those below. Default: all of the rules.")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="Only this directory and those below it. Default: all directories of the rules.")
+    ] = None,
     config: Config = DEFAULT_CONFIG,
     as_json: output.AsJson = False,
 ) -> None:
-    """Moves files to where the rules put them. No data is copied, and a command that was ended continues when it is given again.
+    """Moves files to where the rules put them. No data is copied. After a stop or a kill, the same command continues.
 
-    Let no program without the rules use the directory meanwhile. The exit status is 1 where a name has two files.
+    While it runs, no program may use the directory without the rules. The exit status is 1 if a name has two files.
 
     Examples: [bold]tailrace tree apply[/] · [bold]tailrace tree apply data --config tailrace.toml[/]
     """

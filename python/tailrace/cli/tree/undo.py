@@ -1,4 +1,4 @@
-"""tailrace tree undo: files back out of their tree."""
+"""tailrace tree undo: moves the files of a tree back."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tailrace.place.tree import TreeError, recorded_rules, undo
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="The directory whose files go back.")],
+    folder: Annotated[Path, typer.Argument(help="The directory whose files are moved back.")],
     config: Config = DEFAULT_CONFIG,
     as_json: output.AsJson = False,
 ) -> None:
-    """Moves the files of a tree back to their own names. Takes the rules that the tree was made with, else those of --config.
+    """Moves the files of a tree back to their own names. Uses the rules that the tree was made with, else those of --config.
 
-    The exit status is 1 where a name has two files, or the tree has files of no rule; these stay where they are.
+    The exit status is 1 if a name has two files, or the tree has files that no rule put there. These files stay where they are.
 
     Examples: [bold]tailrace tree undo data[/] · [bold]tailrace tree undo data --config tailrace.toml[/]
     """

@@ -16,5 +16,5 @@ RULES: tuple[Rule, ...] = tuple(
     cast(Rule, importlib.import_module(f"{__name__}.{module.name}")) for module in pkgutil.iter_modules(__path__)
 )
 
-# By rule, for those whose causes placing removes.
+# The kind of placing that removes the cause, for each rule that has one.
 PLACING: Mapping[str, Placing] = {rule.NAME: rule.PLACING for rule in RULES if hasattr(rule, "PLACING")}

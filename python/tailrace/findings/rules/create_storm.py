@@ -12,9 +12,9 @@ from tailrace.trace.activity import Activity
 
 NAME, TITLE = "create_storm", "Too many files are made in one directory"
 PLACING = "tree"
-MANY = 256  # files in a directory
-FIRST = 128  # files, with which the others are compared
-GROWN = 1.5  # the last third of the files costs so many times the first
+MANY = 256  # least number of files made in a directory
+FIRST = 128  # number of first files, with which the others are compared
+GROWN = 1.5  # least ratio of the time of the last third of the files to that of the first ones
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:

@@ -1,4 +1,4 @@
-"""Files are looked for that do not exist."""
+"""Many calls look for files that do not exist."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "missing_files", "Files are looked for that do not exist"
 MANY, ENOENT = 200, -2
-SEARCHED = 0.7  # of the names: if fewer of them differ without their directories, a file is looked for in several
-AGAIN = 1.5  # calls for a name
+SEARCHED = 0.7  # a search in several directories: distinct names without directories are at most this share of the full names
+AGAIN = 1.5  # calls per name, from which the remedy is to remember the answer
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:

@@ -12,12 +12,12 @@ from tailrace.trace.activity import Activity
 
 NAME, TITLE = "node_contention", "Ranks of a node hinder each other"
 LEAST_BYTES = 64 << 10
-LOSS = 1.3  # the node as a whole is so many times slower than with the best number of ranks at once
+LOSS = 1.3  # how many times slower the whole node must be than with its best number of writing ranks
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
-    """Groups large writes by how many processes of the node write at their beginning. The node's rate is the rate of one call times
-    that number."""
+    """Groups large writes by the number of processes of the node that write when the call begins. The node's rate is the
+    median rate of a call times that number."""
     calls = np.flatnonzero(activity.in_group("write") & activity.of_user_data & (activity.result >= LEAST_BYTES))
     hosts = {host: k for k, host in enumerate({process.host for process in activity.processes})}
     host = np.array([hosts[process.host] for process in activity.processes], int)[activity.process[calls]]

@@ -10,7 +10,7 @@ from tailrace.findings.price import Pricing
 from tailrace.trace.activity import NONE, Activity, keys_of
 
 NAME, TITLE = "reopening", "Files are opened again and again"
-MANY = 20  # times that a process opens a file
+MANY = 20  # least number of times that a process opens the same file
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:

@@ -31,7 +31,10 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"take {slower.times:.1f} times as long for each byte as the others; most in {files_text(activity, found)}",
         "time of each above that of its bytes at the median rate of writes that met no other",
         "let one rank of each node write, or write a file for each node",
-        ("layout = 'node'  # [stream.NAME], where Tailrace's library writes: a file for each node", "layout = 'collective'  # one file, few writers"),
+        (
+            "layout = 'node'  # [stream.NAME], where Tailrace's library writes: a file for each node",
+            "layout = 'collective'  # one file, few writers",
+        ),
     )
 
 
@@ -47,7 +50,7 @@ def _meets_others(activity: Activity, calls: Array) -> Array:
     if len(chosen) == 0:
         return found
     file, process = file[chosen], process[chosen]
-    # Beginnings behind ends, in the order of time. At the same moment an end comes first: intervals that only touch do not meet.
+    # Sorts ends and beginnings by time. At the same moment, an end sorts before a beginning: intervals that only touch do not meet.
     order = np.argsort(np.concatenate((activity.end[calls[chosen]], activity.begin[calls[chosen]])), kind="stable")
     of_all, of_own = (_during(group, order) for group in (file, keys_of(file, process)))
     found[chosen] = of_all > of_own
@@ -55,7 +58,7 @@ def _meets_others(activity: Activity, calls: Array) -> Array:
 
 
 def _during(group: Array, order: Array) -> Array:
-    """How many intervals of its group each interval meets, itself included. `order`: of all ends, and of all beginnings behind."""
+    """How many intervals of its group each interval meets, itself included. `order` sorts all ends, followed by all beginnings."""
     count = len(group)
     by_group = order[np.argsort(np.tile(group, 2)[order], kind="stable")]
     is_begin = by_group >= count

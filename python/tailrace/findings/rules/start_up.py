@@ -12,7 +12,7 @@ from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "start_up", "Programs and libraries are read at the start"
 MANY = 300
-# Installed files that no start reads: a program that does, such as tar or a compiler, takes them as data.
+# Folders of installed files that starting a program does not read. A program that reads them, such as tar, uses them as data.
 DATA = ("/usr/share/", "/usr/include/", "/usr/src/", "/usr/local/share/", "/usr/local/include/")
 
 

@@ -1,4 +1,4 @@
-"""A stream's buffer is small, so it is moved to the file many times."""
+"""A stdio stream has a small buffer, so many small transfers move data between the buffer and the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY, SMALL_BYTES, LARGE_BYTES = 1000, 16 << 10, 1 << 20
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
-    """A transfer between buffer and file is a row without a time, after the call that caused it."""
+    """Finds small transfers between a buffer and its file. A transfer is a row without a time, after the call that caused it."""
     transfers = np.flatnonzero(activity.in_group("fill", "flush") & activity.of_user_data & (activity.result > 0))
     transfers = transfers[activity.result[transfers] < SMALL_BYTES]
     if len(transfers) < MANY:

@@ -12,7 +12,7 @@ from tailrace.trace.activity import Activity
 
 NAME, TITLE = "unlink_storm", "Files are removed one by one"
 MANY = 200
-AGAIN = 5  # removals of a file
+AGAIN = 5  # mean number of removals of a file, from which the file counts as removed again and again
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:

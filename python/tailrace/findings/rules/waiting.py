@@ -10,7 +10,7 @@ from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity
 
 NAME, TITLE = "waiting", "Ranks wait in turns for one that does I/O"
-MANY = 3  # meetings
+MANY = 3  # least number of collectives before which ranks are unequal
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:

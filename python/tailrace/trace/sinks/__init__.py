@@ -31,7 +31,7 @@ class NoSuchSinkError(ValueError):
 def sink_of(name: str) -> Any:
     """The module of an output. Raises NoSuchSinkError."""
     if name not in SINKS:
-        raise NoSuchSinkError(f"{name}: no such format; one of {', '.join(SINKS)}")
+        raise NoSuchSinkError(f"{name}: no such format; choose one of {', '.join(SINKS)}")
     return importlib.import_module(f"{__name__}.{name}")
 
 

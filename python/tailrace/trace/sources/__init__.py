@@ -21,4 +21,4 @@ def read(path: Path) -> TableParts:
         if source.accepts(path):
             parts: TableParts = source.read(path)
             return parts
-    raise LogError(f"{path}: not one of the inputs: {', '.join(source.DESCRIPTION for source in SOURCES)}")
+    raise LogError(f"{path}: no known input; give one of: {', '.join(source.DESCRIPTION for source in SOURCES)}")
