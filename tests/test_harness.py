@@ -73,7 +73,7 @@ def test_missing_program_fails_and_does_not_skip(needs: object, monkeypatch: pyt
 
 
 def test_resume_skips_what_passed_with_the_same_sources(tmp_path: Path) -> None:
-    """What failed runs again; after a change of a module its tests; after one of a page those that name pages; after others, all."""
+    """What failed runs again. After a change of a test module its tests, of a page those that name pages, of other files all."""
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p tests.conftest"\n')
     (tmp_path / "test_two.py").write_text(
         "import os, pytest\ndef test_a(): pass\ndef test_b(): assert 'MENDED' in os.environ\ndef test_c(): pytest.skip('why')\n"

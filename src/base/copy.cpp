@@ -13,7 +13,7 @@ namespace tailrace {
 namespace {
 
 constexpr size_t kCacheLine = 64, kPage = 4096;
-constexpr size_t kTimedBytes = 256u << 10;  // a copy of fewer bytes is too short to be timed
+constexpr size_t kTimedBytes = 256u << 10;  // each way is timed on pieces of so many bytes; fewer are too short to be timed
 
 void copy_line(std::byte* to, const std::byte* from) {
     const auto* line = reinterpret_cast<const __m128i*>(from);
@@ -63,15 +63,17 @@ void copy(size_t way, std::byte* to, const std::byte* from, size_t bytes) {
 
 void copy_past_caches(void* to, const void* from, size_t bytes) {
 #ifdef __SSE2__
-    if (bytes >= 4 * kPage) {
-        auto* out = static_cast<std::byte*>(to);
-        const auto* in = static_cast<const std::byte*>(from);
+    auto* out = static_cast<std::byte*>(to);
+    const auto* in = static_cast<const std::byte*>(from);
+    for (; !ways.is_found() && bytes >= kTimedBytes; out += kTimedBytes, in += kTimedBytes, bytes -= kTimedBytes) {
         const size_t way = ways.next();
-        if (bytes < kTimedBytes || ways.is_found()) return copy(way, out, in, bytes);
         Stopwatch watch;
-        copy(way, out, in, bytes);
-        return ways.add(way, bytes, watch.lap());
+        copy(way, out, in, kTimedBytes);
+        ways.add(way, kTimedBytes, watch.lap());
     }
+    if (bytes >= 4 * kPage) return copy(ways.next(), out, in, bytes);
+    to = out;
+    from = in;
 #endif
     std::memcpy(to, from, bytes);
 }

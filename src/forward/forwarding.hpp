@@ -60,7 +60,7 @@ private:
     const std::thread::id thread_ = std::this_thread::get_id();
     bool is_first_ = false, is_first_client_ = false;
     uint64_t streams_ = 0;
-    uint64_t freed_buffer_ = 0;  // number of a freed buffer, until the next step tells the writer; 0: none
+    uint64_t freed_buffer_ = 0;  // number of a freed buffer, until the next step reports it to the writer; 0: none
     std::vector<std::shared_ptr<StepBuffer>> buffers_;
     std::map<uint64_t, std::deque<Reply>> replies_;
 };

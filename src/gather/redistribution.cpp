@@ -181,8 +181,8 @@ private:
         for_partners(to_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
             if (partner.rank == ranks_.rank()) return;
             requests_.emplace_back();
-            check_mpi(MPI_Irecv(in_ + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
-                                static_cast<int>(partner.rank), kTag, ranks_.all(), &requests_.back()),
+            check_mpi(MPI_Irecv(in_ + at, static_cast<int>(count * round.row_bytes), MPI_BYTE, static_cast<int>(partner.rank), kTag,
+                                ranks_.all(), &requests_.back()),
                       "MPI_Irecv");
         });
     }
@@ -190,8 +190,8 @@ private:
         for_partners(from_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
             if (partner.rank == ranks_.rank()) return;
             requests_.emplace_back();
-            check_mpi(MPI_Isend(out_ + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
-                                static_cast<int>(partner.rank), kTag, ranks_.all(), &requests_.back()),
+            check_mpi(MPI_Isend(out_ + at, static_cast<int>(count * round.row_bytes), MPI_BYTE, static_cast<int>(partner.rank),
+                                kTag, ranks_.all(), &requests_.back()),
                       "MPI_Isend");
         });
     }

@@ -14,8 +14,8 @@ uint32_t put(char* to, uint32_t room);
 // To be called after a call that may have changed the directory or its name.
 void forget();
 
-// Ends the caching: from now on the kernel is asked each time. To be called before a call that may give threads, or processes that
-// share this memory, directories of their own.
+// Ends the caching: from now on the kernel is asked each time. To be called before a call that may give threads, or processes in
+// the same memory, directories of their own.
 void forget_for_good();
 
 // While an object of this class exists, and `changes` is true, the kernel is asked each time: the C library may change the

@@ -74,7 +74,7 @@ void EarlyCopier::run() {
             has_failed(error);
         }
         if (options_.is_once && is_done) break;
-        // The pause keeps the share of processor time small, also with many files.
+        // The pause keeps the use of the processor small, also with many files.
         const double pause_s = std::clamp(options_.quiet_s / 2, kLeastPause_s, kMostPause_s);
         sleep_s(std::max(pause_s, kShare * (seconds_now() - began_s) * (is_done ? 1 : 0)));
     }

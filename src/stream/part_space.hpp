@@ -17,7 +17,7 @@
 
 namespace tailrace {
 
-// What a part holds. Groups whose parts are equal share one object.
+// What a part holds. One object serves all groups whose parts are equal.
 struct DescribedPart {
     PartContent content;
     // With steps = 1: the metadata image, which the first group with this content makes and later groups use again.

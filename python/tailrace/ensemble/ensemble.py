@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -237,18 +238,20 @@ class _Calls:
         names = ensemble.names or tuple(one.name for one in ensemble.spec.parameters.ranges) or ensemble.table.names
         self.names = names
         self.folder = ensemble.folder
-        self.alone = folder.alone_in(self.folder.out)
-        self.alone.__enter__()
-        self.folder.read()
-        self.plan = ensemble.plan(names)
-        print_now = folder.fingerprint(ensemble.spec)
-        self.of_all = folder.hash_of(print_now)
-        self.next = max(self.folder.finished, default=-1) + 1
-        self.opened = engines.open_engine(ensemble.spec.engine)
-        self.executor = self.opened.__enter__()
-        self.writer = JournalWriter(self.folder.journal)
-        table = ParameterTable(dict.fromkeys(names), 0)  # type: ignore[arg-type]
-        folder.append_head(self.writer, self.folder, folder.head_line(ensemble.spec, self.plan.run, table, print_now))
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(folder.alone_in(self.folder.out))
+            self.folder.read()
+            self.plan = ensemble.plan(names)
+            opened.callback(close_scratch, self.plan.spec.engine.scratch, self.plan.run)
+            print_now = folder.fingerprint(ensemble.spec)
+            self.of_all = folder.hash_of(print_now)
+            self.next = max(self.folder.finished, default=-1) + 1
+            self.writer = JournalWriter(self.folder.journal)
+            opened.callback(self.writer.close)
+            self.executor = opened.enter_context(engines.open_engine(ensemble.spec.engine))
+            table = ParameterTable(dict.fromkeys(names), 0)  # type: ignore[arg-type]
+            folder.append_head(self.writer, self.folder, folder.head_line(ensemble.spec, self.plan.run, table, print_now))
+            self.opened = opened.pop_all()  # closed by close(); where anything above fails, it is closed at once
         self.lock = threading.Lock()
 
     def run(self, point: Any) -> Outcome:
@@ -274,9 +277,4 @@ class _Calls:
         return values
 
     def close(self) -> None:
-        try:
-            self.opened.__exit__(None, None, None)
-        finally:
-            self.writer.close()
-            close_scratch(self.plan.spec.engine.scratch, self.plan.run)
-            self.alone.__exit__(None, None, None)
+        self.opened.close()

@@ -81,7 +81,8 @@ def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -
             finished(_seen_here(plan, outcome) if is_remote else outcome)
             if outcome.reason == "input changed":
                 raise EnsembleError(
-                    f"member {outcome.member} stopped the ensemble: {outcome.message}: list what it may change not as read_only"
+                    f"member {outcome.member} stopped the ensemble: {outcome.message}: "
+                    "leave out of read_only what the command may change"
                 )
     except BaseException:
         for future in in_flight:

@@ -61,7 +61,7 @@ def _send(outcomes, value: object) -> None:  # type: ignore[no-untyped-def]
 
 def _prepare(plan: Plan) -> None:
     """A user's function may import packages that only the hooks of the site's folders find; the worker was started without them."""
-    if sys.flags.no_site and any(one.kind == "python" for one in plan.spec.readings):
+    if sys.flags.no_site and "python" in {one.kind for one in plan.spec.readings} | {one.kind for one in plan.spec.fields}:
         import site
 
         known = list(sys.path)

@@ -20,8 +20,8 @@ from tailrace.stage.scratch_folder import chosen_scratch
 from tailrace.toml_table import TomlError
 
 DEFAULT_CONFIG = Path("tailrace.toml")
-Config = Annotated[Path, typer.Option("--config", help="TOML file with the rules of \\[place].")]
-AnyConfig = Annotated[Path, typer.Option("--config", help="TOML file with the rules of \\[place] or \\[stage].")]
+Config = Annotated[Path, typer.Option("--config", help="TOML file with the rules: its table `place`.")]
+AnyConfig = Annotated[Path, typer.Option("--config", help="TOML file with the rules: its tables `place` or `stage`.")]
 
 
 @contextlib.contextmanager

@@ -45,8 +45,8 @@ def wait_for(end: socket.socket) -> tuple[int, str]:
 def run(
     cluster: str, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None, anywhere: bool = False
 ) -> tuple[int, str]:
-    """Runs a program on a node and waits for its end. It has this process's standard input, output and error. Signals that would end
-    this process are sent to the program instead; those that this process ignores stay ignored."""
+    """Runs a program on a node and waits for its end. It has this process's standard input, output and error. Signals that would
+    end this process are sent to the program instead; those that this process ignores stay ignored."""
     with wire.connect(cluster) as end:
 
         def pass_on(number: int, frame: FrameType | None) -> None:

@@ -31,7 +31,11 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     is_synced = bool(synced[calls].any())
     mean = float(written[small[:-1]].mean())
     count = int(small.sum())
-    ranks = ("layout = 'collective'  # [stream.NAME], where Tailrace's library writes: one file of all ranks",) if len(activity.ranks) > 1 else ()
+    ranks = (
+        ("layout = 'collective'  # [stream.NAME], where Tailrace's library writes: one file of all ranks",)
+        if len(activity.ranks) > 1
+        else ()
+    )
     forced = "to the device " if is_synced else ""
     return Cause(
         calls,

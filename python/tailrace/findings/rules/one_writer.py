@@ -17,5 +17,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         ("write", "stdio_write", "sync"),
         "writes",
         "let several ranks write",
-        ("layout = 'collective'  # [stream.NAME], where Tailrace's library writes: a rank of each node writes", "layout = 'shared'  # all ranks write"),
+        (
+            "layout = 'collective'  # [stream.NAME], where Tailrace's library writes: a rank of each node writes",
+            "layout = 'shared'  # all ranks write",
+        ),
     )

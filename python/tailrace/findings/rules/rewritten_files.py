@@ -28,7 +28,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         kept,
         activity.seconds[kept] * again[chosen],
-        f"{100 * share:.0f} % of the bytes that are written replace bytes that this run wrote before; most in {files_text(activity, kept)}",
+        f"{100 * share:.0f} % of the bytes that are written replace bytes that this run wrote before; "
+        f"most in {files_text(activity, kept)}",
         "time of each write, by the part of its bytes that were written before",
         "write what changes at the end of a step once, or write checkpoints less often",
     )

@@ -45,7 +45,9 @@ def write(parts: Iterable[Tables], out: Path) -> None:
                 writer.submit(_add, part["processes"], part["events"], part["merged"]).result()
             writer.submit(_finish).result()
     except BrokenProcessPool:
-        raise OSError(errno.EIO, "OTF2's library ended its process, probably because the device is full; remove files there, and export again") from None
+        raise OSError(
+            errno.EIO, "OTF2's library ended its process, probably because the device is full; remove files there, and export again"
+        ) from None
 
 
 # The archive that the child process writes.
