@@ -15,7 +15,8 @@ group = typer.Typer(
     no_args_is_help=True,
     help="""Proposes, explains and checks rules for the files of unmodified programs.
 
-The rules are in the table `place` of tailrace.toml; `tailrace run --config tailrace.toml` applies them. docs/placing.md describes them.
+The rules are in the table `place` of tailrace.toml. `tailrace run --config tailrace.toml` applies them; docs/placing.md describes
+them.
 
 Examples: [bold]tailrace place propose data[/] · [bold]tailrace place explain data/file1.00.0003[/] · [bold]tailrace place check[/]
 """,
