@@ -54,12 +54,12 @@ def _require_same_library() -> None:
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is None:
         return
-    # MPI libraries count the NUL at the end of their name, or they do not.
     if not _core.WITH_MPI:
         raise _core.ERRORS["MPI_FAILED"](
             "comm is a communicator of mpi4py, but Tailrace was loaded without MPI, for one process: pass comm=None, or install an "
             "MPI, then `pip install --force-reinstall --no-binary tailrace 'tailrace[mpi]'`"
         )
+    # Some MPI libraries count the final NUL as a part of their version string.
     theirs, ours = (text.rstrip("\0 \n") for text in (mpi4py.Get_library_version(), _core.mpi_library()))
     if theirs != ours:
         raise _core.ERRORS["MPI_FAILED"](

@@ -11,8 +11,9 @@ import numpy as np
 
 import tailrace._core as _core
 
-STANDARD = ("standard", "gregorian", "proleptic_gregorian")  # the calendars of datetime and numpy.datetime64
-FIRST_GREGORIAN_DAY = datetime.datetime(1582, 10, 15)  # before it, "standard" is another calendar than datetime's
+# The calendars that agree with datetime and numpy.datetime64 from FIRST_GREGORIAN_DAY on.
+DATETIME_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+FIRST_GREGORIAN_DAY = datetime.datetime(1582, 10, 15)
 NS_PER_UNIT = {
     **dict.fromkeys(("nanosecond", "nanoseconds", "ns"), 1),
     **dict.fromkeys(("microsecond", "microseconds", "us"), 10**3),
@@ -40,7 +41,7 @@ def number_of(time: Any, attributes: Mapping[str, Any]) -> float:
         raise _refused(time, f"the time coordinate has no units: before the first step, call {REMEDY}")
     if _is_cftime(time):
         return _of_cftime(time, str(units), calendar)
-    if calendar not in STANDARD:
+    if calendar not in DATETIME_CALENDARS:
         raise _refused(
             time,
             f"the stream's calendar is '{calendar}', which such a date does not know: "

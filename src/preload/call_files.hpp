@@ -1,6 +1,5 @@
-// Makes a call with the path that the rules give its file, one function for each kind of call: see placing.hpp for rules of
-// [place], staged_calls.hpp for those of [stage]. `path` is the variable that `call` uses; it has its old value when these
-// functions return.
+// One function for each kind of file call of the program. Each sets `path` to the path that the rules give, runs `call`, which
+// uses `path`, and restores `path`. Rules of [place] are applied by placing.hpp, those of [stage] by staged_calls.hpp.
 #pragma once
 
 #include "preload/placing.hpp"
@@ -61,8 +60,8 @@ int temporary(char*& name, Call call) {
     return descriptor;
 }
 
-// The path for a call that cannot be tried with two paths: the physical path if that file exists or is to be created, else the
-// logical path.
+// The path for a call that can be made only once: the physical path if that file exists or is to be created, else the logical
+// path.
 class ChosenPath {
 public:
     explicit ChosenPath(const char* path, const staging::Opening& opening = {}) : path_(path) {

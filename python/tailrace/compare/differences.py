@@ -59,7 +59,7 @@ def difference_of(plain: list[Outputs], placed: list[Outputs], source: Path, rea
             likeness = against.likeness(name, run)
             if likeness is Likeness.SAME_CONTENT:
                 same_content.add(name)
-            if likeness is Likeness.DIFFERENT or name in run.twice:
+            if likeness is Likeness.DIFFERENT or name in run.ambiguous:
                 missing = only_placed if name not in plain[0].entries else only_plain if name not in run.entries else different
                 missing.add(name)
     wrong = different | only_plain | only_placed

@@ -55,7 +55,7 @@ class Outputs:
     entries: Mapping[str, Entry]  # by logical name, relative to the working folder
     directories: Directories
     made: int  # files that were made or changed
-    twice: tuple[str, ...]  # logical names with two files
+    ambiguous: tuple[str, ...]  # logical names for which two files exist, at different physical paths
 
 
 Stamps = dict[str, tuple[int, int, int]]
@@ -76,7 +76,7 @@ def outputs_of(
 ) -> Outputs:
     """Reads each file that was changed since `before`. `bundles`: paths of files that are no outputs themselves."""
     entries: dict[str, Entry] = {}
-    twice = []
+    ambiguous = []
     made: dict[str, None] = {}  # directories of files that the run has made
     counts: dict[str, int] = {}
     files = 0
@@ -97,9 +97,9 @@ def outputs_of(
             continue
         key = os.path.relpath(logical, folder)
         if key in entries:
-            twice.append(key)
+            ambiguous.append(key)
         entries[key] = _entry(key, path, status, says, is_as_before=was)
-    return Outputs(entries, Directories({inner: counts[inner] for inner in sorted(made)}), files, tuple(twice))
+    return Outputs(entries, Directories({inner: counts[inner] for inner in sorted(made)}), files, tuple(ambiguous))
 
 
 def with_bundled(outputs: Outputs, extracted: Path, below: str, says: Says) -> Outputs:

@@ -95,7 +95,7 @@ def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StudyError, LogError) as error:
         which = f"log in {trace}" if spec.trace else "record"
         return dataclasses.replace(result, status=FAILED, note=f"the run's {which}: {error}")
-    open_s, note = _readable(result.case, spec, output, reader)
+    open_s, note = _time_to_read(result.case, spec, output, reader)
     return dataclasses.replace(
         result,
         times=dataclasses.replace(result.times, return_s=return_s, fsync_s=fsync_s, open_s=open_s),
@@ -170,11 +170,11 @@ def time_in_calls(folder: Path) -> float:
     activity = calls_of(folder)
     chosen = activity.is_own & activity.of_user_data
     if not chosen.any():
-        raise StudyError("it has no I/O call on a user's file, so the time to return is not known")
+        raise StudyError("it has no I/O call on a user's file, so the time in I/O calls is not known")
     return float(np.bincount(activity.process[chosen], activity.seconds[chosen]).max())
 
 
-def _readable(case: Case, spec: StudySpec, output: Path, reader: measure.Reader) -> tuple[float | None, str]:
+def _time_to_read(case: Case, spec: StudySpec, output: Path, reader: measure.Reader) -> tuple[float | None, str]:
     if case.layout.is_native:
         return None, NOT_CHECKED
     paths = [output / f"{name}.nc" for name in spec.application.streams] or sorted(output.glob("*.nc"))

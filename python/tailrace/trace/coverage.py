@@ -115,7 +115,7 @@ class Coverage:
                 if not self.surplus.bytes
                 else f"{who}: {self.surplus.bytes} bytes more than the kernel counted: {reason}"
             )
-        return f"{who}: {self.rest.read_bytes} bytes read and {self.rest.written_bytes} bytes written are missing: {reason}"
+        return f"{who}: {self.rest.read_bytes} bytes read and {self.rest.written_bytes} bytes written are not in the log: {reason}"
 
     def as_json(self) -> dict[str, Any]:
         seen = None if self.kernel is None else self.bytes_seen

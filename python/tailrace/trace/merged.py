@@ -53,7 +53,7 @@ Records = np.ndarray[Any, np.dtype[Any]]  # of RECORD
 
 
 def records_of(chunks: Sequence[np.ndarray[Any, np.dtype[np.uint8]]]) -> Records:
-    """The records in chunks of that kind, in the order of their first calls."""
+    """The records in chunks of merged calls, in the order of their first calls."""
     found = [_whole(chunk) for chunk in chunks]
     records = np.concatenate(found) if found else np.empty(0, RECORD)
     return records[np.argsort(records["begin_ns"], kind="stable")]

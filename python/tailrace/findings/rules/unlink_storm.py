@@ -21,11 +21,11 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     if many < MANY:
         return None
     different = len(np.unique(activity.file[calls]))
-    is_again = many >= AGAIN * different
+    removes_repeatedly = many >= AGAIN * different
     what = f"{count_text(many)} files are removed, {where_text(activity, calls)}"
     remedy = "keep fewer and larger files, write over old ones instead of removing them, or remove them after the run"
     lines: tuple[str, ...] = ("keep = N  # [stream.NAME], where Tailrace's library writes: removes whole files of old steps",)
-    if is_again:
+    if removes_repeatedly:
         files = f"{count_text(different)} files" if different > 1 else "one file"
         what = f"{count_text(many)} removals remove {files} again and again: {files_text(activity, calls)}"
         remedy, lines = "write over the file, or empty it, instead of removing it each time", ()
