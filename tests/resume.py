@@ -1,7 +1,7 @@
 """`--resume FILE`: tests that passed with the same sources are not run again, so that a long run can be continued.
 
-A test depends on all files of the checkout, tracked and new, but not on other test modules, and not on pages (docs/, *.md) where its
-module does not name them. So after a change of one test module or of a page the rest does not run again.
+A test depends on all files of the checkout, tracked and new, but not on other test modules, and not on pages (docs/, *.md) where
+its module does not name them. So after a change of one test module or of a page the rest does not run again.
 """
 
 from __future__ import annotations

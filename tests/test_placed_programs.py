@@ -124,7 +124,7 @@ def started(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def left_in(folder: Path, mapping: Mapping, program: Program) -> dict[str, tuple[Entry, tuple[int, ...]]]:
     """By the names that the program sees: what is there; of what it has given owners and times, those, too."""
     outputs = outputs_of(folder, {}, mapping)
-    assert not outputs.twice
+    assert not outputs.ambiguous
     found: dict[str, tuple[Entry, tuple[int, ...]]] = {}
     for name, entry in outputs.entries.items():
         placed = mapping.physical(str(folder / name))

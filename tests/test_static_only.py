@@ -73,7 +73,7 @@ def test_every_layout(tmp_path: Path, keys: dict[str, Any]) -> None:
         np.testing.assert_array_equal(reader.get("depth"), DEPTH)
         np.testing.assert_array_equal(reader.get_shared("depth"), DEPTH)
         assert reader.get("radius") == 6371
-        with pytest.raises(errors.NotFound, match="static arrays alone"):
+        with pytest.raises(errors.NotFound, match="only static arrays"):
             reader.select(0)
 
 

@@ -194,7 +194,7 @@ def result_of(out: Path, monkeypatch: pytest.MonkeyPatch, record: Any, **changes
         return Finished(0, 1.0, 0.0, 0.0, timed_out=False)
 
     monkeypatch.setattr(run, "run_program", leave_record)
-    monkeypatch.setattr(run, "_readable", lambda *_: (None, ""))
+    monkeypatch.setattr(run, "_time_to_read", lambda *_: (None, ""))
     monkeypatch.setattr(run, "_verified", lambda result, *_: result)
     return run.run_case(study.spec, study.cases[0], places, None)  # type: ignore[arg-type]
 

@@ -179,7 +179,7 @@ def test_no_figure_is_negative_and_one_sentence_says_why(incomplete: Path) -> No
     assert (of.rest.written_bytes, of.rest.read_bytes, of.surplus.read_bytes, of.surplus.written_bytes) == (10, 0, 5, 0)
     assert of.bytes_seen == 0.999
     assert not of.is_whole
-    assert "0 bytes read and 10 bytes written are missing: the C library" in of.why_not_whole
+    assert "0 bytes read and 10 bytes written are not in the log: the C library" in of.why_not_whole
 
 
 @pytest.mark.parametrize(("within", "status"), [("0%", 1), ("0.1%", 1), ("0.2%", 0), ("all", 2), ("101%", 2), ("0.2", 2)])
