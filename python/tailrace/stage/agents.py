@@ -1,0 +1,283 @@
+"""The agents of a run's other nodes, as its command has them: they are started before its ranks, and get orders over their standard
+input. No wait is without end: an agent that says nothing for a time is lost, and so is one whose connection has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.installed import PACKAGE
+from tailrace.launch.job_nodes import JobNodes, Start
+from tailrace.place.stage_rules import StageNode
+from tailrace.stage.agent_lines import Reader
+from tailrace.stage.order import StageOrder
+
+ANSWER_S = 60.0  # for the first answer: an agent loads Python from a file system that all nodes share
+SILENT_S = 30.0  # then: while an agent works it says every 2 s that it lives
+END_S = 5.0  # for agents to end after their input has
+MOST_SAID_BYTES = 400  # of what a remote shell has said
+ENDED = "ended"  # kind of a message of this module: a connection has ended
+
+
+@dataclass
+class Agent:
+    """One node, by the name that its launcher or Slurm has for it."""
+
+    name: str
+    node: StageNode | None = None  # None: it has no scratch
+    is_here: bool = False  # its node is that of the command
+    lost_because: str = ""  # "": it answers
+    heard_s: float = 0.0
+
+
+class Connection:
+    """A remote shell, or a step of Slurm: the agents of its nodes read what is written to it."""
+
+    def __init__(self, start: Start, take: Callable[[Connection, str | None], None]) -> None:
+        self.names = start.names
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  `end` closes it
+        # A session of its own: a signal of the terminal is for the program.
+        self._process = subprocess.Popen(
+            start.words,
+            env=dict(start.environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            start_new_session=True,
+        )
+        self._orders: queue.Queue[bytes | None] = queue.Queue()  # None: there are no more
+        self._reader = threading.Thread(target=self._read, args=(take,), daemon=True)
+        self._reader.start()
+        # RATIONALE: a node that hangs reads nothing, and its pipe is full at some time. No other waits for it.
+        threading.Thread(target=self._write, daemon=True).start()
+
+    def _read(self, take: Callable[[Connection, str | None], None]) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            take(self, line.decode(errors="replace"))
+        take(self, None)
+
+    def write(self, line: bytes) -> None:
+        self._orders.put(line)
+
+    def _write(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended, and its reader says so
+            while (line := self._orders.get()) is not None:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+
+    def last_words(self) -> str:
+        """What it has said last on its standard error."""
+        self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - MOST_SAID_BYTES))
+        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
+    def end(self) -> None:
+        """Its agents' input ends. A process that stays is killed; an agent that works then continues on its node."""
+        self._orders.put(None)
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join(END_S)
+        self._said.close()
+
+
+class Agents:
+    """Starts them, and returns when each has answered or is lost. `say_left`: gets a node and what it has on scratch, at any time
+    after `name_left`."""
+
+    def __init__(
+        self,
+        found: JobNodes,
+        order: StageOrder,
+        say_left: Callable[[StageNode, str], None] = lambda node, text: None,
+        *,
+        answer_s: float = ANSWER_S,
+        silent_s: float = SILENT_S,
+    ) -> None:
+        self._silent_s = silent_s
+        self._say_left = say_left
+        self._heard: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
+        self.agents = {name: Agent(name) for name in found.names}
+        self._connections: list[Connection] = []
+        words = ["env", f"PYTHONPATH={_python_path()}", sys.executable, "-P", "-m", "tailrace.stage.node_agent"]
+        try:
+            for start in found.starts(words):
+                self._start(start)
+            message = {"do": "stage", "order": order.to_json(), "command_is_on": os.uname().nodename}
+            self._order(message)
+            self._collect(self.agents.values(), {"ready", "failed", "same"}, self._begin, answer_s)
+        except BaseException:
+            self.end()
+            raise
+        self._refuse_second_names()
+
+    def _start(self, start: Start) -> None:
+        reader = Reader()
+
+        def take(connection: Connection, line: str | None) -> None:
+            if line is None:
+                for name in connection.names:
+                    self._heard.put((name, {"kind": ENDED, "why": connection.last_words()}))
+            elif (found := reader.take(line)) is not None:
+                self._hear(*found)
+
+        try:
+            self._connections.append(Connection(start, take))
+        except OSError as error:
+            for name in start.names:
+                self.agents[name].lost_because = f"{start.words[0]}: {error.strerror}"
+
+    def _hear(self, name: str, message: dict[str, Any]) -> None:
+        agent = self.agents.get(name)
+        if agent is None:
+            return
+        if message["kind"] == "left":
+            if agent.node is not None and message["text"]:
+                self._say_left(agent.node, message["text"])
+        else:
+            self._heard.put((name, message))
+
+    def _begin(self, agent: Agent, message: Mapping[str, Any]) -> None:
+        match message["kind"]:
+            case "ready":
+                agent.node = StageNode(message["scratch"], message["node"], message["device"], message["inode"])
+            case "same":
+                agent.is_here = True
+            case _:
+                agent.lost_because = message["why"]
+
+    def _refuse_second_names(self) -> None:
+        """A node that a launcher knows by two names has one scratch."""
+        seen: set[str] = set()
+        second = []
+        for agent in self.agents.values():
+            if agent.node is None:
+                continue
+            if agent.node.name in seen:
+                second.append(agent.name)
+                agent.node, agent.is_here = None, True
+            else:
+                seen.add(agent.node.name)
+        if second:
+            self._order({"do": "abandon", "nodes": second})
+
+    # ---- the run ----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> list[StageNode]:
+        """Those with scratch, also of agents that were lost since."""
+        return [agent.node for agent in self.agents.values() if agent.node is not None]
+
+    @property
+    def lost(self) -> list[Agent]:
+        return [agent for agent in self.agents.values() if agent.lost_because]
+
+    def _working(self) -> list[Agent]:
+        return [agent for agent in self.agents.values() if agent.node is not None and not agent.lost_because]
+
+    def name_left(self) -> None:
+        """Each says what it has on scratch."""
+        self._order({"do": "left"})
+
+    def begin_look(self) -> None:
+        self._order({"do": "look"})
+
+    def looks(self) -> dict[str, Mapping[str, Any]]:
+        """By node. Waits for all."""
+        found: dict[str, Mapping[str, Any]] = {}
+
+        def take(agent: Agent, message: Mapping[str, Any]) -> None:
+            if message["kind"] == "failed":
+                agent.lost_because = message["why"]
+            elif agent.node is not None:
+                found[agent.node.name] = message
+
+        self._collect(self._working(), {"looked", "failed"}, take, self._silent_s)
+        return found
+
+    def begin_delivery(self, doubles: Mapping[str, Sequence[str]]) -> None:
+        """`doubles`: by node, its paths that another node delivers under their names."""
+        nodes = {agent.name: list(doubles.get(agent.node.name, ())) for agent in self._working() if agent.node is not None}
+        self._order({"do": "deliver", "nodes": nodes})
+
+    def delivered(self, found: dict[str, Mapping[str, Any]], progress: Callable[[str, int], None]) -> None:
+        """Puts the answers into `found`, by node. Waits for all."""
+
+        def take(agent: Agent, message: Mapping[str, Any]) -> None:
+            assert agent.node is not None
+            if message["kind"] == "progress":
+                progress(agent.node.name, int(message["bytes"]))
+            else:
+                found[agent.node.name] = message
+
+        self._collect(self._working(), {"delivered"}, take, self._silent_s)
+
+    def abandon(self) -> None:
+        self._order({"do": "abandon", "nodes": list(self.agents)})
+        self.end()
+
+    def end(self) -> None:
+        connections, self._connections = self._connections, []
+        threads = [threading.Thread(target=connection.end) for connection in connections]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _order(self, message: Mapping[str, Any]) -> None:
+        line = json.dumps(message).encode() + b"\n"
+        for connection in self._connections:
+            connection.write(line)
+
+    def _collect(
+        self, agents: Iterable[Agent], last: set[str], take: Callable[[Agent, Mapping[str, Any]], None], limit_s: float
+    ) -> None:
+        """Passes on what these agents say, until each has said one of the kinds `last`, or is lost: its connection has ended, or it
+        was not heard for `limit_s`."""
+        waiting = {agent.name: agent for agent in agents if not agent.lost_because}
+        for agent in waiting.values():
+            agent.heard_s = time.monotonic()
+        while waiting:
+            first_s = min(agent.heard_s for agent in waiting.values())
+            try:
+                name, message = self._heard.get(timeout=max(0.0, first_s + limit_s - time.monotonic()))
+            except queue.Empty:
+                self._lose_silent(waiting, limit_s)
+                continue
+            agent = self.agents[name]
+            agent.heard_s = time.monotonic()
+            if message["kind"] == ENDED:
+                if not agent.is_here and not agent.lost_because and (agent.node is not None or name in waiting):
+                    agent.lost_because = f"its connection has ended{': ' if message['why'] else ''}{message['why']}"
+                waiting.pop(name, None)
+            elif name in waiting and message["kind"] != "alive":
+                take(agent, message)
+                if message["kind"] in last:
+                    del waiting[name]
+
+    @staticmethod
+    def _lose_silent(waiting: dict[str, Agent], limit_s: float) -> None:
+        now_s = time.monotonic()
+        for name in [name for name, agent in waiting.items() if now_s - agent.heard_s >= limit_s]:
+            waiting.pop(name).lost_because = f"it has said nothing for {limit_s:g} s"
+
+
+def _python_path() -> str:
+    """Of this installation: the agent's node may have another one."""
+    return os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
