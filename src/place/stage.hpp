@@ -39,8 +39,8 @@ private:
 // no pattern matches, or the result is too long. `to` has kPathRoom bytes. A name with a rule of [place] is not staged, so it
 // matches no pattern.
 uint64_t scratch_path(const Rules& rules, const StageNode& node, const char* path, char* to, int32_t& pattern);
-// Writes the path at the target of a path on the scratch of `node`; `to` may be equal to `path`. Returns its length in bytes; 0: the
-// path is not on that scratch.
+// Writes the path at the target of a path on the scratch of `node`; `to` may be equal to `path`. Returns its length in bytes; 0:
+// the path is not on that scratch.
 uint64_t path_of_staged(const Rules& rules, const StageNode& node, const char* path, uint64_t bytes, char* to);
 
 }  // namespace tailrace::place

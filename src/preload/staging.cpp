@@ -359,7 +359,8 @@ bool find(const char* path, const Opening& opening, char* to) {
 char* real_path(const char* path, char* to) {
     char on_scratch[kStagedRoom], text[place::kPathRoom];
     if (path == nullptr || !find(path, {}, on_scratch)) return nullptr;
-    const uint64_t bytes = place::path_of_staged(placing::rules(), *own_node.load(std::memory_order_relaxed), on_scratch, strlen(on_scratch), text);
+    const uint64_t bytes =
+        place::path_of_staged(placing::rules(), *own_node.load(std::memory_order_relaxed), on_scratch, strlen(on_scratch), text);
     if (bytes == 0 || bytes >= PATH_MAX) return nullptr;
     auto* const result = to != nullptr ? to : static_cast<char*>(malloc(PATH_MAX));
     if (result == nullptr) return nullptr;

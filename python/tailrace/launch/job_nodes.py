@@ -1,5 +1,5 @@
-"""The nodes on which a command will start ranks, and how they are reached: those of a job of Slurm, or those that the command's
-launcher is given."""
+"""Finds the nodes on which a command will start ranks, and how to reach them: from the job of Slurm, or from the words, files and
+variables of the command's launcher."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from tailrace.launch.mpi import NodeWords, mpi_of
 
 SHELL = "ssh"
-# No question to the user; a node that does not answer is seen after a minute.
+# ssh must not ask the user for a password, and must notice within a minute that a node does not answer.
 SHELL_OPTIONS = {"ssh": ("-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")}
 OF_THIS_NODE = ("localhost", "127.0.0.1", "::1")
 NODE_FILE = "PBS_NODEFILE"  # a node on each line, once for each of its ranks
@@ -22,21 +22,22 @@ SLURM_NODE = "SLURMD_NODENAME"  # Slurm's name of the node of a process
 RANKS_OF_STEP = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 KEPT_OF_SLURM = ("SLURM_CONF", "SLURM_TMPDIR")
 SCONTROL_TIMEOUT_S = 20
-VARIABLES = ("LD_LIBRARY_PATH",)  # that a program needs to start, and a remote shell does not pass on
+VARIABLES = ("LD_LIBRARY_PATH",)  # a program may need them to start, and a remote shell does not pass them on
 
 
 @dataclass(frozen=True)
 class JobNodes:
-    """Nodes without that of this process. None: all ranks are here, or their nodes are not known."""
+    """The nodes of a command's ranks, without the node of this process. No names: all ranks are here, or their nodes are not
+    known."""
 
     names: tuple[str, ...] = ()  # as the launcher or Slurm has them
-    shell: tuple[str, ...] = ()  # the words of the remote shell; (): they are reached by a step of the job
-    job: str = ""  # of Slurm
-    problem: str = ""  # why they are not known
+    shell: tuple[str, ...] = ()  # the command of the remote shell; (): a step of the job reaches the nodes
+    job: str = ""  # the number of the job of Slurm
+    problem: str = ""  # why the nodes are not known
 
     def starts(self, words: Sequence[str]) -> Iterator[Start]:
-        """What to start here, so that `words` run once on each node. The remote shell gets the name of the node as a last word; in
-        a step of Slurm, which is one for all, the variable SLURMD_NODENAME has it."""
+        """The commands to start here, so that `words` run once on each node. By a remote shell, `words` get the name of the node
+        as their last word. In a step of Slurm, which is one command for all nodes, the variable SLURMD_NODENAME has the name."""
         if not self.names:
             return
         if not self.shell:
@@ -50,7 +51,7 @@ class JobNodes:
 
 @dataclass(frozen=True)
 class Start:
-    """A program that starts others on nodes."""
+    """A command that starts a program on nodes."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]
@@ -58,9 +59,9 @@ class Start:
 
 
 def nodes_of(command: Sequence[str], environment: Mapping[str, str] = os.environ, folder: str = ".") -> JobNodes:
-    """`folder`: where the command will run, for relative names of files."""
+    """The nodes of a command. `folder`: the folder in which it will run, for relative paths of host files."""
     if any(environment.get(name, "").isdecimal() and int(environment[name]) > 1 for name in RANKS_OF_STEP):
-        return JobNodes()  # this process is a rank itself: each rank would start what one has to
+        return JobNodes()  # this process is a rank: each rank would start agents on all nodes
     if environment.get("SLURM_JOB_ID") and environment.get("SLURM_JOB_NODELIST"):
         return _nodes_of_job(environment)
     mpi = mpi_of(command[0]) if command else None
@@ -103,7 +104,7 @@ def _nodes_of_job(environment: Mapping[str, str]) -> JobNodes:
 
 
 def _step(job: str, names: Sequence[str]) -> list[str]:
-    """A step beside all others. It takes nothing from them, and continues on the others when a node fails."""
+    """The command of a step that shares all resources with other steps. If a node fails, the step continues on the other nodes."""
     count = str(len(names))
     words = ["srun", f"--jobid={job}", "--overlap", "--nodes", count, "--ntasks", count, "--ntasks-per-node=1"]
     words += ["--nodelist", ",".join(names), "--mem=0", "--cpu-bind=none", "--mpi=none", "--export=ALL"]
@@ -111,7 +112,7 @@ def _step(job: str, names: Sequence[str]) -> list[str]:
 
 
 def _without_job(environment: Mapping[str, str]) -> dict[str, str]:
-    """srun takes its options from these variables, too; those of the job are for its ranks."""
+    """The environment without variables that srun takes as options: those of the job are for its ranks."""
     of_job = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_")
     return {name: value for name, value in environment.items() if not name.startswith(of_job) or name in KEPT_OF_SLURM}
 
@@ -121,7 +122,7 @@ def _without_job(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass
 class _Given:
-    """What the words of a launcher, and its variables, say of nodes."""
+    """The nodes and the remote shell that a launcher's words and variables name."""
 
     words: NodeWords
     environment: Mapping[str, str]
@@ -158,7 +159,7 @@ class _Given:
 
     @staticmethod
     def _next_program(command: Sequence[str], at: int) -> int:
-        """Behind a colon the options of another program begin."""
+        """The index behind the next colon, where the options of another program begin."""
         while at < len(command) and command[at] != ":":
             at += 1
         return at + 1
@@ -175,13 +176,14 @@ class _Given:
 
 
 def _name(written: str) -> str:
-    """n1:4 is n1 with four ranks."""
+    """The node in a word of a list: n1:4 is n1 with four ranks."""
     name, _, ranks = written.rpartition(":")
     return name if name and (ranks.isdecimal() or ranks in ("*", "-1")) else written
 
 
 def _in_file(path: str, folder: str) -> list[str]:
-    """The first word of each line. A file that cannot be read stops the launcher, which says so."""
+    """The nodes in a host file: the first word of each line. None if the file cannot be read: the launcher fails, too, and says
+    so."""
     try:
         lines = Path(folder, path).read_text(errors="replace").splitlines()
     except OSError:
@@ -191,7 +193,8 @@ def _in_file(path: str, folder: str) -> list[str]:
 
 
 def _shell(written: str) -> tuple[str, ...]:
-    """The first that is there of programs with colons between them, as Open MPI writes them: ssh : rsh."""
+    """The command of a remote shell. Open MPI may have several with colons between them (ssh : rsh): the first that is on the
+    PATH."""
     choices = [words for one in written.split(" : ") if (words := shlex.split(one))]
     words = next((words for words in choices if shutil.which(words[0])), choices[0] if choices else [SHELL])
     return (words[0], *SHELL_OPTIONS.get(Path(words[0]).name, ()), *words[1:])

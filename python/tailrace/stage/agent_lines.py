@@ -1,5 +1,6 @@
-"""Messages of agents as lines of text. Slurm cuts lines at 1,024 bytes and mixes those of its nodes, and login scripts print lines
-of their own: so each line has a mark and a node, and a message may be several lines."""
+"""Messages of agents as lines of text. Each line begins with a mark and the name of the node, and a long message is several lines.
+
+RATIONALE: Slurm cuts lines at 1,024 bytes, and mixes the lines of its nodes. Login scripts print lines of their own."""
 
 from __future__ import annotations
 
@@ -16,20 +17,20 @@ LAST, MORE = ".", "+"
 
 
 def lines_of(name: str, message: Mapping[str, Any]) -> Iterator[str]:
-    """`name`: of the node, without spaces."""
+    """The lines of one message. `name`: the name of the node, without spaces."""
     text = json.dumps(message)
     for at in range(0, len(text), PIECE):
         yield f"{MARK} {name} {LAST if at + PIECE >= len(text) else MORE}{text[at : at + PIECE]}\n"
 
 
 class Reader:
-    """Puts the lines of all nodes together."""
+    """Joins the lines of each node to messages."""
 
     def __init__(self) -> None:
         self._begun: dict[str, str] = defaultdict(str)
 
     def take(self, line: str) -> tuple[str, dict[str, Any]] | None:
-        """The node and its message, where the line is the last of one; lines of others are passed over."""
+        """Returns the node and its message if this is the last line of one, else None. Ignores lines without the mark."""
         mark, _, rest = line.rstrip("\n").partition(" ")
         name, space, piece = rest.partition(" ")
         if mark != MARK or not name or not space or piece[:1] not in (LAST, MORE):

@@ -1,5 +1,6 @@
-"""The agents of a run's other nodes, as its command has them: they are started before its ranks, and get orders over their standard
-input. No wait is without end: an agent that says nothing for a time is lost, and so is one whose connection has ended."""
+"""Starts an agent on each other node of a run, before its ranks, and sends orders to the standard input of the agents.
+
+Every wait has a limit: an agent is lost if it sends nothing for some time, or if its connection ends."""
 
 from __future__ import annotations
 
@@ -22,26 +23,26 @@ from tailrace.place.stage_rules import StageNode
 from tailrace.stage.agent_lines import Reader
 from tailrace.stage.order import StageOrder
 
-ANSWER_S = 60.0  # for the first answer: an agent loads Python from a file system that all nodes share
-SILENT_S = 30.0  # then: while an agent works it says every 2 s that it lives
-END_S = 5.0  # for agents to end after their input has
-MOST_SAID_BYTES = 400  # of what a remote shell has said
-ENDED = "ended"  # kind of a message of this module: a connection has ended
+ANSWER_S = 60.0  # limit for the first message: many agents load Python from one shared file system at a time
+SILENT_S = 30.0  # limit for later messages: an agent that works sends one every 2 s
+END_S = 5.0  # limit for a remote shell to end when its input has ended
+MOST_SAID_BYTES = 400  # of the standard error of a remote shell that are read for an error message
+ENDED = "ended"  # the kind of message that this module adds when a connection has ended
 
 
 @dataclass
 class Agent:
-    """One node, by the name that its launcher or Slurm has for it."""
+    """The agent of one node."""
 
-    name: str
-    node: StageNode | None = None  # None: it has no scratch
-    is_here: bool = False  # its node is that of the command
-    lost_because: str = ""  # "": it answers
-    heard_s: float = 0.0
+    name: str  # of the node, as its launcher or Slurm writes it
+    node: StageNode | None = None  # None: there is no scratch folder
+    is_here: bool = False  # the node has a folder already: it is that of the command, or has two names
+    lost_because: str = ""  # why the agent is lost; "": it is not
+    heard_s: float = 0.0  # monotonic time of its last message
 
 
 class Connection:
-    """A remote shell, or a step of Slurm: the agents of its nodes read what is written to it."""
+    """A remote shell to one node, or a step of Slurm on all nodes. Lines that are written to it reach the agents of its nodes."""
 
     def __init__(self, start: Start, take: Callable[[Connection, str | None], None]) -> None:
         self.names = start.names
@@ -58,7 +59,7 @@ class Connection:
         self._orders: queue.Queue[bytes | None] = queue.Queue()  # None: there are no more
         self._reader = threading.Thread(target=self._read, args=(take,), daemon=True)
         self._reader.start()
-        # RATIONALE: a node that hangs reads nothing, and its pipe is full at some time. No other waits for it.
+        # RATIONALE: a node that hangs reads nothing, so writing blocks when its pipe is full. Only this thread waits then.
         threading.Thread(target=self._write, daemon=True).start()
 
     def _read(self, take: Callable[[Connection, str | None], None]) -> None:
@@ -80,13 +81,14 @@ class Connection:
             self._process.stdin.close()
 
     def last_words(self) -> str:
-        """What it has said last on its standard error."""
+        """The last line on its standard error."""
         self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - MOST_SAID_BYTES))
         lines = self._said.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
     def end(self) -> None:
-        """Its agents' input ends. A process that stays is killed; an agent that works then continues on its node."""
+        """Ends the input of its agents. Kills the remote shell if it does not end; an agent that delivers files continues on its
+        node."""
         self._orders.put(None)
         try:
             self._process.wait(END_S)
@@ -98,8 +100,8 @@ class Connection:
 
 
 class Agents:
-    """Starts them, and returns when each has answered or is lost. `say_left`: gets a node and what it has on scratch, at any time
-    after `name_left`."""
+    """Starts the agents, and waits until each has a folder on scratch or is lost. `say_left` is called with a node and a text
+    about its files on scratch, some time after `name_left`."""
 
     def __init__(
         self,
@@ -163,7 +165,7 @@ class Agents:
                 agent.lost_because = message["why"]
 
     def _refuse_second_names(self) -> None:
-        """A node that a launcher knows by two names has one scratch."""
+        """A node may have two names in a launcher's list. It keeps one folder."""
         seen: set[str] = set()
         second = []
         for agent in self.agents.values():
@@ -181,7 +183,7 @@ class Agents:
 
     @property
     def nodes(self) -> list[StageNode]:
-        """Those with scratch, also of agents that were lost since."""
+        """The nodes that have a scratch folder, also those whose agents were lost later."""
         return [agent.node for agent in self.agents.values() if agent.node is not None]
 
     @property
@@ -192,14 +194,14 @@ class Agents:
         return [agent for agent in self.agents.values() if agent.node is not None and not agent.lost_because]
 
     def name_left(self) -> None:
-        """Each says what it has on scratch."""
+        """Asks all agents for texts about their files on scratch. Does not wait."""
         self._order({"do": "left"})
 
     def begin_look(self) -> None:
         self._order({"do": "look"})
 
     def looks(self) -> dict[str, Mapping[str, Any]]:
-        """By node. Waits for all."""
+        """Waits for the answers of all agents to `begin_look`. Returns them by node."""
         found: dict[str, Mapping[str, Any]] = {}
 
         def take(agent: Agent, message: Mapping[str, Any]) -> None:
@@ -212,12 +214,12 @@ class Agents:
         return found
 
     def begin_delivery(self, doubles: Mapping[str, Sequence[str]]) -> None:
-        """`doubles`: by node, its paths that another node delivers under their names."""
+        """`doubles`: for each node, paths whose names another node's files get."""
         nodes = {agent.name: list(doubles.get(agent.node.name, ())) for agent in self._working() if agent.node is not None}
         self._order({"do": "deliver", "nodes": nodes})
 
     def delivered(self, found: dict[str, Mapping[str, Any]], progress: Callable[[str, int], None]) -> None:
-        """Puts the answers into `found`, by node. Waits for all."""
+        """Waits for the answers of all agents to `begin_delivery`. Puts them into `found`, by node."""
 
         def take(agent: Agent, message: Mapping[str, Any]) -> None:
             assert agent.node is not None
@@ -248,8 +250,8 @@ class Agents:
     def _collect(
         self, agents: Iterable[Agent], last: set[str], take: Callable[[Agent, Mapping[str, Any]], None], limit_s: float
     ) -> None:
-        """Passes on what these agents say, until each has said one of the kinds `last`, or is lost: its connection has ended, or it
-        was not heard for `limit_s`."""
+        """Calls `take` with the messages of these agents, until each has sent a message of a kind in `last`, or is lost: its
+        connection has ended, or it has sent nothing for `limit_s`."""
         waiting = {agent.name: agent for agent in agents if not agent.lost_because}
         for agent in waiting.values():
             agent.heard_s = time.monotonic()
@@ -279,5 +281,5 @@ class Agents:
 
 
 def _python_path() -> str:
-    """Of this installation: the agent's node may have another one."""
+    """PYTHONPATH for agents, so that they run this installation."""
     return os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))

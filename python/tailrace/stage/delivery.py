@@ -12,6 +12,7 @@ from tailrace.place.stage_rules import StageNode
 from tailrace.quantities import bytes_text, number_of, seconds_text
 from tailrace.stage.node_staging import MOST_NAMED, Delivered
 
+TORN = "torn, because its process was killed while it had the file open"
 PAUSE_S = 2.0  # between lines of progress
 Say = Callable[[str], None]
 
@@ -79,15 +80,15 @@ class OfNode:
 def said_of_delivery(
     all_of: Sequence[OfNode], target: str, seconds: float, doubles: Mapping[str, Sequence[str]], say: Say
 ) -> list[str]:
-    """Prints the result by `say`. Returns a text for each file that is torn, not delivered, or delivered under another name; they are
-    printed, too."""
+    """Prints the result by `say`. Returns a text for each file that is torn, not delivered, or delivered under another name;
+    they are printed, too."""
     _say_sums([of.delivered for of in all_of], target, seconds, say)
     for of in all_of:
         if why := of.delivered.early_stopped_because:
             begin = f"{of.node.name}: " if of.is_one_of_several else ""
             say(f"{begin}copying while the program ran had stopped: {why}")
     problems = [
-        *_named("torn, because its process was killed while it had the file open", [name for of in all_of for name in of.torn_names()]),
+        *_named(TORN, [name for of in all_of for name in of.torn_names()]),
         *_named("made on several nodes", _doubles_texts(all_of, doubles)),
         *_named("not delivered", [name for of in all_of for name in of.left_names()]),
     ]

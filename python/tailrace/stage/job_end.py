@@ -1,4 +1,4 @@
-"""The time limit of a job: before it ends, what is not delivered is named."""
+"""The time limit of a job: files that are not delivered are named before the job ends."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ VARIABLE = "SLURM_JOB_END_TIME"  # seconds since 1970; not in Slurm before 23.02
 JOB = "SLURM_JOB_ID"
 BEFORE_S = (60.0, 20.0, 0.0)  # Slurm sends SIGTERM at the end, and SIGKILL 30 s later
 SQUEUE_TIMEOUT_S = 20
-LAST_WORDS_S = 2.0  # for a line that is being said
+LAST_WORDS_S = 2.0  # `end` waits so long for a call that has begun
 
 
 def end_of_job(environment: Mapping[str, str] = os.environ) -> float | None:
-    """Seconds since 1970; None: there is no job, or it has no limit, or Slurm does not say. Takes a moment."""
+    """The end of the job of Slurm, in seconds since 1970. None: there is no job, or it has no limit, or squeue fails."""
     text = environment.get(VARIABLE, "")
     if text.isdecimal():
         return float(text)
@@ -32,8 +32,8 @@ def end_of_job(environment: Mapping[str, str] = os.environ) -> float | None:
 
 
 class JobEnd:
-    """Calls `name_left` with the seconds that are left, some times before the job ends, from `begin` until `end`. Nothing where the
-    end of the job is not known."""
+    """Calls `name_left` 60 s and 20 s before the job ends, and at its end, with the seconds that are left; from `begin` until
+    `end`. Never if the end of the job is not known."""
 
     def __init__(self, name_left: Callable[[float], None], end_of: Callable[[], float | None] = end_of_job) -> None:
         self._name_left, self._end_of = name_left, end_of

@@ -1,5 +1,5 @@
-"""Which names each node of a run delivers: a list of each in the folder of the log, which all nodes have. A name that two nodes
-have made is delivered once under its own name, and once as NAME.from-NODE."""
+"""The names of the files that each node of a run delivers: one list for each node, in the folder of the log, which all nodes share.
+If two nodes have a file of the same name, one is delivered under its name, and the other as NAME.from-NODE."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def _path(log: Path, node: str) -> Path:
 
 
 def names_on(scratch: str) -> dict[str, int]:
+    """The files of a scratch folder: paths and times of their last change."""
     found = {}
     for path in files_of(scratch):
         try:
@@ -38,7 +39,7 @@ def names_on(scratch: str) -> dict[str, int]:
 
 
 def write(log: Path, node: str, names: Names) -> None:
-    """Raises StageError."""
+    """Writes or replaces the list of a node. Raises StageError."""
     try:
         write_rules(_path(log, node), json.dumps({"node": node, "files": dict(names)}).encode())
     except OSError as error:
@@ -46,7 +47,7 @@ def write(log: Path, node: str, names: Names) -> None:
 
 
 def read(log: Path) -> dict[str, dict[str, int]]:
-    """The lists of all nodes that have one. Raises StageError."""
+    """Reads the lists of all nodes: by node, paths and times. Raises StageError."""
     found = {}
     for path in sorted(log.glob(f"{BEGIN}*{END}")):
         try:
@@ -58,7 +59,7 @@ def read(log: Path) -> dict[str, dict[str, int]]:
 
 
 def doubles(lists: Mapping[str, Names]) -> dict[str, tuple[str, ...]]:
-    """Paths that several nodes have made, and these nodes: first that of the file which was changed last."""
+    """Paths that several lists have, each with its nodes: first the node whose file was changed last."""
     nodes_of = defaultdict(list)
     for node in sorted(lists):
         for path in lists[node]:
@@ -71,8 +72,8 @@ def doubles(lists: Mapping[str, Names]) -> dict[str, tuple[str, ...]]:
 
 
 def set_aside(scratch: str, target: str, node: str, paths: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
-    """Gives files on scratch other names, under which they are delivered: NAME.from-NODE, or with a number behind it where that is
-    taken. `taken`: names of other nodes. Returns the new path of each. Raises StageError."""
+    """Renames files on scratch, so that they are delivered as NAME.from-NODE, or NAME.from-NODE.2 and so on if that name is taken.
+    `taken`: paths of other nodes. Returns the new path of each file. Raises StageError."""
     others, new = set(taken), {}
 
     def is_free(name: str) -> bool:
@@ -98,8 +99,8 @@ def _with_ending(path: str, ending: str) -> str:
 
 
 def set_aside_by_lists(scratch: str, target: str, sink: str, log: Path, node: str) -> dict[str, str]:
-    """For a drain of one node alone, when the run has ended otherwise: names that other nodes have delivered, or may deliver, are
-    theirs. Notes those of this node. Returns the new path of each file that gets another name. Raises StageError."""
+    """Before one node's files are drained alone, because the run has ended early. Lists the names of this node, and renames files
+    whose names are in the lists of other nodes. Returns the new path of each renamed file. Raises StageError."""
     own = names_on(scratch)
     write(log, node, own)
     others = {path for other, names in read(log).items() if other != node for path in names}
@@ -112,4 +113,5 @@ def set_aside_by_lists(scratch: str, target: str, sink: str, log: Path, node: st
 
 
 def renamed(paths: Sequence[str], new: Mapping[str, str]) -> list[str]:
+    """The paths after `set_aside`."""
     return [new.get(path, path) for path in paths]

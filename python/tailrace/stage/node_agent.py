@@ -1,17 +1,17 @@
 """The agent of a node: `python -m tailrace.stage.node_agent [NODE]`, started by `tailrace run` on each other node of a job.
 
-It reads orders from its standard input, one JSON object a line, and answers on its standard output (agent_lines). Its first order
-makes the folder on scratch. At the end of its input the files stay, and `tailrace drain resume` delivers them.
+It reads orders from its standard input, one JSON object a line, and sends messages on its standard output (agent_lines):
 
-| order | answer |
-|---|---|
-| stage | ready: node, scratch, device, inode; failed: why; same: the command is on this node |
-| look | looked: what is on scratch; the list of names is in the folder of the log |
-| deliver, with the nodes that are to do so, and names that others deliver | progress; delivered |
-| left | left: what is on scratch at this moment, as a text |
-| abandon, with the nodes | - |
+- stage: makes the folder on scratch. Sends `ready` with node, scratch, device and inode. Sends `failed` with the reason, or
+  `same` if this is the node of the command.
+- look: ends copying, and lists the names on scratch in the folder of the log. Sends `looked`: the fields of Look.
+- deliver: has the nodes that are to deliver, and the paths that other nodes deliver. Sends `progress`, then `delivered`: the
+  fields of Delivered.
+- left: sends a text about the files on scratch at this moment.
+- abandon: has the nodes that are to remove their folders.
 
-While it works on an order it says `alive`.
+While it works on an order it sends `alive`. If its input ends, files that no order has delivered stay on scratch, and
+`tailrace drain resume` delivers them.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from tailrace.stage.order import StageOrder
 from tailrace.toml_table import TomlError
 
 ALIVE_S = 2.0
-# A terminal, a connection that ends and the time limit of a job send these. The program on this node may still write then, so the
-# end of the input counts alone.
+# RATIONALE: a terminal, a connection that ends and the time limit of a job send these signals, while programs on the node still
+# write. So only the end of the input ends the agent.
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Message = Mapping[str, Any]
 
 
 class NodeAgent:
-    """`send` takes one message. Orders are taken one after the other; `left` is answered at any time."""
+    """`send` sends one message. The agent works on one order at a time, but for `left`, which it answers at once."""
 
     def __init__(self, send: Callable[[Message], None], name: str) -> None:
         self._send, self._name = send, name
@@ -52,10 +52,10 @@ class NodeAgent:
         for line in orders:
             if not self._obey(parse_json(line.decode())):
                 break
-        self._wait()  # files that are on their way arrive, also when the command is gone
+        self._wait()  # a delivery that has begun ends, also if the command was killed
 
     def _obey(self, order: dict[str, Any]) -> bool:
-        """Returns whether there is more to do."""
+        """Returns False if the agent is to end."""
         match order["do"]:
             case "stage":
                 return self._stage(order)
@@ -130,7 +130,7 @@ class NodeAgent:
 
 
 class Lines:
-    """Messages on a stream. A reader that is gone does not end this process: it has files to carry."""
+    """Writes messages to standard output. If the reader is gone, the process continues: it may have files to deliver."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,5 +1,5 @@
-"""Staging on one node: makes its folder on scratch, looks at its files, and delivers them. `tailrace run` does so on its own node, and
-an agent on each other node."""
+"""Staging on one node: makes its folder on scratch, looks at its files, and delivers them. `tailrace run` does so on its own node,
+and an agent on each other node."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Delivered:
 
 
 class NodeStaging:
-    """Makes the folder on scratch and notes its target. The folder exists until `deliver` or `abandon`. If this process ends before,
-    the files stay. Raises StageError, TomlError."""
+    """Makes the folder on scratch and notes its target. The folder exists until `deliver` or `abandon`. If this process ends
+    before, the files stay. Raises StageError, TomlError."""
 
     def __init__(self, order: StageOrder) -> None:
         self.order = order

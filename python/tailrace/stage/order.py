@@ -1,4 +1,4 @@
-"""What a node needs to know to stage the files of a run: plain data, which goes to the agents of other nodes as JSON."""
+"""The order to stage the files of a run on a node. Agents of other nodes get it as JSON."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ class StageOrder:
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> StageOrder:
-        """Of the same version of Tailrace: keys that it does not know are passed over."""
+        """Ignores keys that it does not know."""
         known = {field.name for field in dataclasses.fields(StageOrder)}
         return StageOrder(**{name: value for name, value in values.items() if name in known})
