@@ -114,6 +114,18 @@ def test_an_agent_that_does_not_answer_is_lost_after_its_time(nodes: FakeNodes) 
     assert [(agent.name, agent.lost_because) for agent in agents.lost] == [("n2", "it has said nothing for 0.2 s")]
 
 
+def test_an_agent_that_answers_too_late_removes_its_folder(nodes: FakeNodes) -> None:
+    late = nodes.top / "late"
+    late.write_text(f'#!/bin/sh\nuntil [ -e {nodes.top}/lost ]; do sleep 0.05; done\nexec {nodes.shell} "$@"\n')
+    late.chmod(0o755)
+    agents = Agents(JobNodes(("n2",), (str(late),)), order_of(nodes), answer_s=0.2)
+    assert len(agents.lost) == 1
+    (nodes.top / "lost").touch()
+    agents._connections[0]._process.wait(120)
+    assert (agents.nodes, nodes.all_folders()) == ([], [])
+    agents.end()
+
+
 def test_an_agent_that_is_stopped_is_lost_and_its_files_stay(nodes: FakeNodes) -> None:
     agents = Agents(JobNodes(("n2",), (str(nodes.shell),)), order_of(nodes), silent_s=0.2)
     (node,) = agents.nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -228,5 +229,22 @@ def test_a_command_that_does_not_start_leaves_nothing_on_any_node(nodes: FakeNod
     done = subprocess.run(words, cwd=nodes.base, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2, done.stderr
     assert "n1:" in done.stderr
+    assert not nodes.all_folders()
+    assert not agents_of(nodes.top)
+
+
+def test_a_comparison_has_scratch_on_each_node(nodes: FakeNodes) -> None:
+    script = "os.makedirs('out', exist_ok=True); put(f'a.{rank}'); print(node, here(f'a.{rank}'), flush=True)"
+    words = ["run", "--compare", "--rounds", "1", "--config", "tailrace.toml", "--", *nodes.launch(nodes.rank_words(script))]
+    done = subprocess.run(
+        [*nodes.command, *words], cwd=nodes.base, env=nodes.environment, capture_output=True, text=True, check=False, timeout=180
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Different after placed runs" not in done.stdout
+    (folder,) = nodes.base.glob("tailrace-compare-*")
+    assert sorted((folder / "plain.stdout").read_text().split()) == ["False", "False", "n1", "n2"]
+    assert sorted((folder / "placed.stdout").read_text().split()) == ["True", "True", "n1", "n2"]
+    staged = json.loads((folder / "placed/nodes.json").read_text())
+    assert staged.keys() == {os.uname().nodename, *nodes.names}
     assert not nodes.all_folders()
     assert not agents_of(nodes.top)

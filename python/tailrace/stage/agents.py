@@ -127,7 +127,7 @@ class Agents:
         except BaseException:
             self.end()
             raise
-        self._refuse_second_names()
+        self._end_unused()
 
     def _start(self, start: Start) -> None:
         reader = Reader()
@@ -164,20 +164,20 @@ class Agents:
             case _:
                 agent.lost_because = message["why"]
 
-    def _refuse_second_names(self) -> None:
-        """A node may have two names in a launcher's list. It keeps one folder."""
+    def _end_unused(self) -> None:
+        """A node that has two names in a launcher's list keeps one folder. An agent that answers too late removes its folder."""
         seen: set[str] = set()
-        second = []
+        unused = [agent.name for agent in self.lost]
         for agent in self.agents.values():
             if agent.node is None:
                 continue
             if agent.node.name in seen:
-                second.append(agent.name)
+                unused.append(agent.name)
                 agent.node, agent.is_here = None, True
             else:
                 seen.add(agent.node.name)
-        if second:
-            self._order({"do": "abandon", "nodes": second})
+        if unused:
+            self._order({"do": "abandon", "nodes": unused})
 
     # ---- the run ----------------------------------------------------------------------------------------------------------------
 
@@ -225,10 +225,12 @@ class Agents:
             assert agent.node is not None
             if message["kind"] == "progress":
                 progress(agent.node.name, int(message["bytes"]))
+            elif message["kind"] == "failed":
+                agent.lost_because = message["why"]
             else:
                 found[agent.node.name] = message
 
-        self._collect(self._working(), {"delivered"}, take, self._silent_s)
+        self._collect(self._working(), {"delivered", "failed"}, take, self._silent_s)
 
     def abandon(self) -> None:
         self._order({"do": "abandon", "nodes": list(self.agents)})

@@ -113,8 +113,13 @@ class NodeAgent:
                 answer = work()
             except (StageError, OSError) as error:
                 answer = {"kind": "failed", "why": str(error)}
-            is_done.set()
-            self._send(answer)
+            except BaseException as error:
+                # RATIONALE: without an answer the command would wait as long as this process says that it is alive.
+                answer = {"kind": "failed", "why": f"a fault of the agent: {error!r}"}
+                raise
+            finally:
+                is_done.set()
+                self._send(answer)
 
         def say_alive() -> None:
             while not is_done.wait(ALIVE_S):
