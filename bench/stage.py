@@ -28,7 +28,7 @@ import numpy as np
 from rich.table import Table
 from tailrace.place.compiled import compiled, write_rules
 from tailrace.place.placing import PLACE_KEY
-from tailrace.place.stage_rules import StageRecord, stage_of
+from tailrace.place.stage_rules import StageNode, StageRecord, stage_of
 from tailrace.trace import launch
 
 from bench import harness
@@ -170,7 +170,8 @@ def call_costs(folder: Path, memory: Path, size: str) -> Iterator[dict[str, Any]
     stage = stage_of({"stage": {"files": ["data/**"], "min_free": "1 MiB"}}, "bench", base)
     assert stage is not None
     is_ours = scratch.stat()
-    record = StageRecord(stage, str(scratch), os.uname().nodename, is_ours.st_dev, is_ours.st_ino)
+    node = StageNode(str(scratch), os.uname().nodename, is_ours.st_dev, is_ours.st_ino)
+    record = StageRecord(stage, (node,))
     write_rules(folder / "call.rules", compiled((), record))
     words = [str(harness.BUILD / "tests" / "place_case"), "timing", str(CALLS[size])]
     for round_number, rules in itertools.product(range(ROUNDS[size] + 1), ("", str(folder / "call.rules"))):

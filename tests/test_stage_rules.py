@@ -13,7 +13,7 @@ from tailrace.fnv import fnv1a
 from tailrace.place.compiled import compiled
 from tailrace.place.mapping import Mapping, problem_of
 from tailrace.place.rules import rules_of
-from tailrace.place.stage_rules import StageRecord, StageRules, stage_of
+from tailrace.place.stage_rules import StageNode, StageRecord, StageRules, stage_of
 from tailrace.toml_table import TomlError
 
 
@@ -24,7 +24,7 @@ def stage_rules(base: Path, *patterns: str, **more: object) -> StageRules:
 
 
 def mapping(base: Path, *patterns: str) -> Mapping:
-    return Mapping(compiled((), StageRecord(stage_rules(base, *patterns), "/scratch/run")))
+    return Mapping(compiled((), StageRecord(stage_rules(base, *patterns), (StageNode("/scratch/run"),))))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_long_paths_and_many_stars_end(tmp_path: Path) -> None:
 
 def test_a_file_of_a_tree_is_not_staged(tmp_path: Path) -> None:
     trees = rules_of({"place": {"tree": [{"files": "out/{a}.{n:number}", "to": "t{hash%4}"}]}}, "test.toml", tmp_path)
-    made = Mapping(compiled(trees, StageRecord(stage_rules(tmp_path, "out/**"), "/scratch/run")))
+    made = Mapping(compiled(trees, StageRecord(stage_rules(tmp_path, "out/**"), (StageNode("/scratch/run"),))))
     assert made.staged(f"{tmp_path}/out/a.1") is None
     assert made.staged(f"{tmp_path}/out/a") == ("/scratch/run/out/a", 0)
 
@@ -91,7 +91,8 @@ def sealed(data: bytearray) -> bytes:
 
 
 def test_the_reader_of_stages_takes_any_bytes(tmp_path: Path) -> None:
-    good = compiled((), StageRecord(stage_rules(tmp_path, "out/**", "a?/*.x"), "/scratch/run", "node", 1, 2))
+    nodes = (StageNode("/scratch/run", "node", 1, 2), StageNode("/other/run", "another", 3, 4))
+    good = compiled((), StageRecord(stage_rules(tmp_path, "out/**", "a?/*.x"), nodes))
     assert problem_of(good) is None
     assert all(problem_of(good[:size]) is not None for size in range(len(good)))
     draw = random.Random(11)
@@ -113,7 +114,7 @@ def test_the_reader_of_stages_takes_any_bytes(tmp_path: Path) -> None:
 
 def test_a_rules_file_of_another_version_names_the_remedy(tmp_path: Path) -> None:
     data = bytearray(compiled((), StageRecord(stage_rules(tmp_path, "a"))))
-    struct.pack_into("<I", data, 8, 1)
+    struct.pack_into("<I", data, 8, 2)
     problem = problem_of(sealed(data))
     assert problem is not None
     assert "of another version of Tailrace: start the command again" in problem

@@ -98,13 +98,22 @@ bool is_absolute(const Bounds& in, Text text) {
            in.memory[text.at + text.bytes - 1] != '/';
 }
 
+bool has_nodes(const Bounds& in, const StageRecord& stage) {
+    constexpr uint32_t kMostNodes = 1 << 16, kMostNameBytes = 64;
+    if (stage.node_count > kMostNodes || stage.nodes % alignof(StageNode) != 0) return false;
+    if (!in.has(stage.nodes, stage.node_count * sizeof(StageNode))) return false;
+    const auto* const nodes = reinterpret_cast<const StageNode*>(in.memory + stage.nodes);
+    for (uint32_t n = 0; n < stage.node_count; ++n)
+        if (!in.has(nodes[n].name, kMostNameBytes) || !is_absolute(in, nodes[n].scratch)) return false;
+    return true;
+}
+
 bool is_stage(const Bounds& in, uint32_t at) {
-    constexpr uint32_t kMostPatternBytes = 1 << 20, kMostNodeBytes = 64;
+    constexpr uint32_t kMostPatternBytes = 1 << 20;
     if (at % alignof(StageRecord) != 0 || !in.has(at, sizeof(StageRecord))) return false;
     const StageRecord& stage = *reinterpret_cast<const StageRecord*>(in.memory + at);
     if (!is_absolute(in, stage.base) || (stage.base_as.bytes != 0 && !is_absolute(in, stage.base_as))) return false;
-    if (stage.scratch.bytes != 0 && !is_absolute(in, stage.scratch)) return false;
-    if (!in.has(stage.node, kMostNodeBytes) || !in.has(stage.patterns, kMostPatternBytes)) return false;
+    if (!has_nodes(in, stage) || !in.has(stage.patterns, kMostPatternBytes)) return false;
     return stage.patterns.bytes > 0 && in.memory[stage.patterns.at + stage.patterns.bytes - 1] == '\0';
 }
 

@@ -11,7 +11,7 @@
 namespace tailrace::place {
 
 constexpr char kMagic[8] = {'T', 'R', 'P', 'L', 'A', 'C', 'E', '\n'};
-constexpr uint32_t kVersion = 2;  // 2: has rules of [stage]
+constexpr uint32_t kVersion = 3;  // 2: has rules of [stage]; 3: a scratch for each node
 constexpr uint32_t kMostFields = 8, kMostTokens = 32, kMostRules = 256;
 constexpr uint32_t kNameBytes = 255;     // the longest file name, as in the kernel
 constexpr uint32_t kTargetBytes = 1024;  // room for what a target expands to
@@ -62,15 +62,20 @@ struct Token {
     };
 };
 
-// [stage]: files below `base` whose paths match a pattern are made on scratch, at SCRATCH/PATH BELOW BASE.
+// The scratch folder of a run on one node.
+struct StageNode {
+    Text name;               // the node's name, as uname() returns it. Empty: no program runs, the rules only explain paths
+    Text scratch;            // absolute, without links, for this run alone
+    uint64_t device, inode;  // of the folder `scratch`
+};
+
+// [stage]: files below `base` whose paths match a pattern are made on the scratch of their node, at SCRATCH/PATH BELOW BASE.
 struct StageRecord {
     Text base;      // absolute, without links, without a slash at its end
     Text base_as;   // the same folder as the user has written it; empty: no other text
-    Text scratch;   // absolute, without links, for this run alone. Empty: no program runs, the rules only explain paths
-    Text node;      // the name of the node that has the scratch folder
     Text patterns;  // patterns of paths below base; each ends in a zero byte
     uint64_t min_free_bytes;
-    uint64_t device, inode;  // of the folder `scratch`
+    uint32_t nodes, node_count;  // offset of the first StageNode, and their number; on other nodes no file is staged
 };
 
 // ---- reading --------------------------------------------------------------------------------------------------------------------
@@ -106,6 +111,7 @@ public:
     const StageRecord* stage() const {
         return header().stage == 0 ? nullptr : reinterpret_cast<const StageRecord*>(memory_ + header().stage);
     }
+    const StageNode* stage_nodes() const { return reinterpret_cast<const StageNode*>(memory_ + stage()->nodes); }
     const char* text(Text text) const { return memory_ + text.at; }
 
     // Whether the rule's pattern matches a file name; if so, sets `fields`.

@@ -61,6 +61,13 @@ uint32_t Stage::below(const char* path, uint32_t bytes) const {
     return found != 0 ? found : below(record_->base_as, path, bytes);
 }
 
+const StageNode* Stage::node(const char* name, uint64_t bytes) const {
+    const StageNode* const all = rules_.stage_nodes();
+    for (uint32_t n = 0; n < record_->node_count; ++n)
+        if (all[n].name.bytes == bytes && memcmp(text(all[n].name), name, bytes) == 0) return all + n;
+    return nullptr;
+}
+
 int32_t Stage::pattern_of(const char* below, uint32_t bytes) const {
     const char* pattern = text(record_->patterns);
     const char* const end = pattern + record_->patterns.bytes;
@@ -75,7 +82,7 @@ const char* Stage::pattern(int32_t number) const {
     return pattern;
 }
 
-uint64_t scratch_path(const Rules& rules, const char* path, char* to, int32_t& pattern) {
+uint64_t scratch_path(const Rules& rules, const StageNode& node, const char* path, char* to, int32_t& pattern) {
     const Stage stage(rules);
     const size_t bytes = strnlen(path, kPathRoom);
     if (!stage.is_there() || bytes >= kPathRoom) return 0;
@@ -85,7 +92,7 @@ uint64_t scratch_path(const Rules& rules, const char* path, char* to, int32_t& p
     int32_t rule = 0;
     pattern = stage.pattern_of(path + below, static_cast<uint32_t>(bytes) - below);
     if (pattern < 0 || physical_path(rules, path, placed, rule) != 0) return 0;
-    const Text scratch = stage.record().scratch;
+    const Text scratch = node.scratch;
     if (scratch.bytes + 1 + bytes - below >= kPathRoom) return 0;
     memcpy(to, stage.text(scratch), scratch.bytes);
     to[scratch.bytes] = '/';
@@ -93,11 +100,11 @@ uint64_t scratch_path(const Rules& rules, const char* path, char* to, int32_t& p
     return scratch.bytes + 1 + bytes - below;
 }
 
-uint64_t path_of_staged(const Rules& rules, const char* path, uint64_t bytes, char* to) {
+uint64_t path_of_staged(const Rules& rules, const StageNode& node, const char* path, uint64_t bytes, char* to) {
     const Stage stage(rules);
     if (!stage.is_there()) return 0;
-    const Text scratch = stage.record().scratch, base = stage.record().base;
-    if (scratch.bytes == 0 || bytes < scratch.bytes || memcmp(path, stage.text(scratch), scratch.bytes) != 0) return 0;
+    const Text scratch = node.scratch, base = stage.record().base;
+    if (bytes < scratch.bytes || memcmp(path, stage.text(scratch), scratch.bytes) != 0) return 0;
     if (bytes > scratch.bytes && path[scratch.bytes] != '/') return 0;
     const uint64_t rest = bytes - scratch.bytes;
     if (base.bytes + rest >= kPathRoom) return 0;

@@ -16,6 +16,10 @@ public:
 
     bool is_there() const { return record_ != nullptr; }  // whether any file is staged
     const StageRecord& record() const { return *record_; }
+    // The record of a node, by the name that uname() returns there; nullptr: the run has no scratch on that node.
+    const StageNode* node(const char* name, uint64_t bytes) const;
+    // The record of the first node; nullptr: there is none. Rules that only explain paths have one.
+    const StageNode* first_node() const { return record_->node_count == 0 ? nullptr : rules_.stage_nodes(); }
     const char* text(Text text) const { return rules_.text(text); }
 
     // The index in `path` where the part below the base begins; 0: the path is not below the base.
@@ -31,12 +35,12 @@ private:
     const StageRecord* const record_;
 };
 
-// Writes the path on scratch of a file that matches a pattern, ending in a zero byte. Returns its length in bytes; 0: no pattern
-// matches, or the result is too long. `to` has kPathRoom bytes. A name with a rule of [place] is not staged, so it matches no
-// pattern.
-uint64_t scratch_path(const Rules& rules, const char* path, char* to, int32_t& pattern);
-// Writes the path at the target of a path on scratch; `to` may be equal to `path`. Returns its length in bytes; 0: the path is not
-// on scratch.
-uint64_t path_of_staged(const Rules& rules, const char* path, uint64_t bytes, char* to);
+// Writes the path on the scratch of `node` of a file that matches a pattern, ending in a zero byte. Returns its length in bytes; 0:
+// no pattern matches, or the result is too long. `to` has kPathRoom bytes. A name with a rule of [place] is not staged, so it
+// matches no pattern.
+uint64_t scratch_path(const Rules& rules, const StageNode& node, const char* path, char* to, int32_t& pattern);
+// Writes the path at the target of a path on the scratch of `node`; `to` may be equal to `path`. Returns its length in bytes; 0:
+// the path is not on that scratch.
+uint64_t path_of_staged(const Rules& rules, const StageNode& node, const char* path, uint64_t bytes, char* to);
 
 }  // namespace tailrace::place

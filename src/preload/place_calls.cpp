@@ -25,7 +25,10 @@ int64_t tailrace_place_logical(const void* rules, const char* path, char* to) {
 }
 
 int64_t tailrace_place_staged(const void* rules, const char* path, char* to, int32_t* pattern) {
-    return static_cast<int64_t>(scratch_path(Rules(rules), path, to, *pattern));
+    const Rules all(rules);
+    const Stage stage(all);
+    const StageNode* const node = stage.is_there() ? stage.first_node() : nullptr;
+    return node == nullptr ? 0 : static_cast<int64_t>(scratch_path(all, *node, path, to, *pattern));
 }
 
 int tailrace_place_is_tree(const void* rules, const char* folder, const char* name) {

@@ -39,20 +39,23 @@ constexpr uint64_t kFreeCounts_ns = 1'000'000;
 constinit std::atomic<uint64_t> asked_ns = 0;
 constinit std::atomic<bool> has_room_now = false;
 
-place::Stage stage() { return place::Stage(placing::rules()); }
+// The record of this node; set before any call is staged.
+constinit std::atomic<const place::StageNode*> own_node = nullptr;
 
-bool is_own_folder(const char* path, const place::StageRecord& record) {
+place::Stage stage() { return place::Stage(placing::rules()); }
+place::Text own_scratch() { return own_node.load(std::memory_order_relaxed)->scratch; }
+
+bool is_own_folder(const char* path, const place::StageNode& record) {
     struct stat folder;
     if (raw::call(SYS_newfstatat, AT_FDCWD, raw::address(path), raw::address(&folder), AT_SYMLINK_NOFOLLOW) != 0) return false;
     return S_ISDIR(folder.st_mode) && (folder.st_mode & 0777) == S_IRWXU && folder.st_dev == record.device &&
            folder.st_ino == record.inode && static_cast<int64_t>(folder.st_uid) == raw::call(SYS_geteuid);
 }
 
-bool is_of_this_node(const place::Stage& all) {
+const place::StageNode* this_node(const place::Stage& all) {
     utsname names;
-    if (raw::call(SYS_uname, raw::address(&names)) != 0) return false;
-    const uint64_t bytes = strnlen(names.nodename, sizeof names.nodename);
-    return bytes == all.record().node.bytes && memcmp(names.nodename, all.text(all.record().node), bytes) == 0;
+    if (raw::call(SYS_uname, raw::address(&names)) != 0) return nullptr;
+    return all.node(names.nodename, strnlen(names.nodename, sizeof names.nodename));
 }
 
 // Reports that this node has no scratch: makes the file RULES.without-scratch.NODE, so that the command says it once for each node.
@@ -103,8 +106,9 @@ bool has_room() {
     const place::Stage all = stage();
     struct statfs is;
     char path[kStagedRoom];
-    memcpy(path, all.text(all.record().scratch), all.record().scratch.bytes);
-    path[all.record().scratch.bytes] = '\0';
+    const place::Text scratch = own_scratch();
+    memcpy(path, all.text(scratch), scratch.bytes);
+    path[scratch.bytes] = '\0';
     const bool is_known = raw::call(SYS_statfs, raw::address(path), raw::address(&is)) == 0;
     // File systems without a limit on the number of files report 0 files.
     const bool has = is_known && is.f_bavail * static_cast<uint64_t>(is.f_bsize) >= all.record().min_free_bytes &&
@@ -165,14 +169,15 @@ Opening opening_of(const char* mode) {
 
 void begin(const place::Rules& rules, const char* path) {
     const place::Stage all(rules);
-    if (!all.is_there() || all.record().scratch.bytes == 0 || all.record().scratch.bytes >= kStagedRoom - 256) return;
-    char scratch[kStagedRoom];
-    memcpy(scratch, all.text(all.record().scratch), all.record().scratch.bytes);
-    scratch[all.record().scratch.bytes] = '\0';
-    if (!is_of_this_node(all) || !is_own_folder(scratch, all.record())) {
+    if (!all.is_there() || all.record().node_count == 0) return;
+    const place::StageNode* const own = this_node(all);
+    char scratch[kStagedRoom] = "";
+    if (own != nullptr && own->scratch.bytes < kStagedRoom - 256) memcpy(scratch, all.text(own->scratch), own->scratch.bytes);
+    if (*scratch == '\0' || !is_own_folder(scratch, *own)) {
         tell_of_no_scratch(path);
         return;
     }
+    own_node.store(own, std::memory_order_relaxed);
     map_counts(scratch);
     has_scratch.store(true, std::memory_order_release);
 }
@@ -199,7 +204,7 @@ void StagedPath::lead() {
     memcpy(text + at, name, name_bytes);
     at += static_cast<uint32_t>(name_bytes);
     const uint32_t below = all.below(text, at);
-    const place::Text scratch = all.record().scratch;
+    const place::Text scratch = own_scratch();
     if (below == 0 || scratch.bytes + 2 + at - below >= sizeof text_) return;
     // A drain's folders on scratch are not the program's, and those of a drain that it starts are not staged.
     text[at] = '\0';
@@ -318,7 +323,7 @@ int64_t remove_at(int directory, const char* path, int flags) {
 
 bool scratch_of_folder(const char* folder, uint32_t bytes, char* to) {
     const place::Stage all = stage();
-    const place::Text scratch = all.record().scratch, base = all.record().base;
+    const place::Text scratch = own_scratch(), base = all.record().base;
     if (bytes < base.bytes || memcmp(folder, all.text(base), base.bytes) != 0) return false;
     if ((bytes > base.bytes && folder[base.bytes] != '/') || scratch.bytes + bytes - base.bytes >= kStagedRoom) return false;
     memcpy(to, all.text(scratch), scratch.bytes);
@@ -354,7 +359,8 @@ bool find(const char* path, const Opening& opening, char* to) {
 char* real_path(const char* path, char* to) {
     char on_scratch[kStagedRoom], text[place::kPathRoom];
     if (path == nullptr || !find(path, {}, on_scratch)) return nullptr;
-    const uint64_t bytes = place::path_of_staged(placing::rules(), on_scratch, strlen(on_scratch), text);
+    const uint64_t bytes =
+        place::path_of_staged(placing::rules(), *own_node.load(std::memory_order_relaxed), on_scratch, strlen(on_scratch), text);
     if (bytes == 0 || bytes >= PATH_MAX) return nullptr;
     auto* const result = to != nullptr ? to : static_cast<char*>(malloc(PATH_MAX));
     if (result == nullptr) return nullptr;
@@ -366,7 +372,7 @@ char* real_path(const char* path, char* to) {
 uint64_t target_of(const char* path, uint64_t bytes, char* to, uint64_t room) {
     char text[place::kPathRoom];
     if (!is_on()) return 0;
-    const uint64_t all = place::path_of_staged(placing::rules(), path, bytes, text);
+    const uint64_t all = place::path_of_staged(placing::rules(), *own_node.load(std::memory_order_relaxed), path, bytes, text);
     const uint64_t fits = all < room ? all : room;
     memcpy(to, text, fits);
     return fits;

@@ -52,7 +52,7 @@ class PlacedRun(Recording):
         if self.staging is not None:
             self.staging.begin()
         for text in self.placing.said_before():
-            say(f"tailrace: {text}")
+            _say(text)
         return command, environment
 
     def abandon(self) -> None:
@@ -61,16 +61,21 @@ class PlacedRun(Recording):
 
     def _stage(self) -> None:
         if self.placing.stage is not None:
-            self.staging = Staging(self.placing.stage, self.placing.config, self.folder)
-            say(f"tailrace: {self.staging.said_before()}")
+            self.staging = Staging(self.placing.stage, self.placing.config, self.folder, self.options.command, _say)
+            for text in self.staging.said_before():
+                _say(text)
 
     def finish(self, status: int) -> int:
         said = self.placing.said_after()
         if self.staging is not None:
             said += self.staging.said_after(self.placing.nodes_without_scratch())
         for text in said:
-            say(f"tailrace: {text}")
+            _say(text)
         # First the files, then what the log says: reading large logs takes seconds.
-        problems = [] if self.staging is None else self.staging.deliver(lambda text: say(f"tailrace: {text}"))
+        problems = [] if self.staging is None else self.staging.deliver(_say)
         status = super().finish(status)
         return (status or 1) if problems else status
+
+
+def _say(text: str) -> None:
+    say(f"tailrace: {text}")

@@ -93,7 +93,7 @@ def make_turn(
         placing = _placing(command, copy, way)
         before = stamps_of(copy)
         log = log_folder(copies, way) if recorded else None
-        staging = _staging(command, placing, log) if way == PLACED else None
+        staging = _staging(command, placing, log, copy) if way == PLACED else None
         try:
             words, environment = _start_of(command, placing, staging, way, copies, log)
             if staging is not None:
@@ -148,11 +148,11 @@ def _named(error: Exception, command: Command, folder: Path) -> str:
     return str(error).replace(f"{folder / command.config}", f"{command.config}")
 
 
-def _staging(command: Command, placing: Placing, log: Path | None) -> Staging | None:
+def _staging(command: Command, placing: Placing, log: Path | None, copy: Path) -> Staging | None:
     if placing.stage is None:
         return None
     try:
-        return Staging(placing.stage, command.config, log)
+        return Staging(placing.stage, command.config, log, command.words, lambda _: None, str(copy))
     except StageError as error:
         raise CompareError(str(error)) from None
 

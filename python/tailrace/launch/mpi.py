@@ -20,6 +20,18 @@ ANY_MPI = frozenset(launcher.name for launcher in LAUNCHERS if launcher.name in 
 
 
 @dataclass(frozen=True)
+class NodeWords:
+    """Options and variables of a launcher by which its user names nodes, and the program that reaches them."""
+
+    hosts: frozenset[str] = frozenset()  # options with a list of nodes: n1:2,n2
+    host_files: frozenset[str] = frozenset()  # with a file that has a node on each line
+    shells: frozenset[str] = frozenset()  # with the program that takes the words of ssh
+    pairs: frozenset[str] = frozenset()  # with two values: the name of a setting, and its value
+    host_file_variables: tuple[str, ...] = ()
+    shell_variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Mpi:
     name: str
     program: str  # its launcher, as Debian names it beside other MPIs
@@ -33,6 +45,7 @@ class Mpi:
     root_environment: Mapping[str, str] = field(default_factory=dict)  # of the launcher when root starts it
     rank_environment: Mapping[str, str] = field(default_factory=dict)  # of ranks on several nodes
     rank_preload: str = ""  # a library of Tailrace that ranks on several nodes need
+    node_words: NodeWords = NodeWords()
 
     @property
     def programs(self) -> frozenset[str]:
@@ -65,6 +78,14 @@ MPIS = {
                 "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
             },
             root_environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+            node_words=NodeWords(
+                hosts=frozenset(("--host", "-host", "-H")),
+                host_files=frozenset(("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--default-hostfile")),
+                pairs=frozenset(("--mca", "-mca", "--gmca", "-gmca", "--prtemca")),
+                # A setting has the name of its variable behind _MCA_.
+                host_file_variables=("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"),
+                shell_variables=("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_agent"),
+            ),
         ),
         Mpi(
             name="mpich",
@@ -76,6 +97,14 @@ MPIS = {
             set_variable=("-genv", "{name}", "{value}"),
             rank_environment={"UCX_TLS": "tcp,self"},  # UCX would look for devices that the nodes do not have
             rank_preload="libtailrace_mpich_end.so",  # cluster/mpich/end.c says why
+            node_words=NodeWords(
+                hosts=frozenset(("-hosts", "--hosts", "-host", "--host")),
+                host_files=frozenset(("-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile")),
+                shells=frozenset(("-launcher-exec", "--launcher-exec")),
+                pairs=frozenset(("-genv", "-env")),
+                host_file_variables=("HYDRA_HOST_FILE",),
+                shell_variables=("HYDRA_LAUNCHER_EXEC",),
+            ),
         ),
     )
 }

@@ -12,9 +12,9 @@ from tailrace.place.patterns import Kind, Token
 from tailrace.place.rules import TreeRule
 from tailrace.place.stage_rules import StageRecord
 
-MAGIC, VERSION = b"TRPLACE\n", 2
+MAGIC, VERSION = b"TRPLACE\n", 3
 HEADER, RULE, TOKEN = struct.Struct("<8sIIQII"), struct.Struct("<6I8I"), struct.Struct("<IIQ")
-STAGE = struct.Struct("<10I3Q")
+STAGE, NODE = struct.Struct("<6IQ2I"), struct.Struct("<4I2Q")
 NO_FIELD = 0xFFFFFFFF
 
 
@@ -50,11 +50,12 @@ def compiled(rules: Sequence[TreeRule], stage: StageRecord | None = None) -> byt
     stage_at = 0
     if stage is not None:
         of = stage.rules
-        texts = [n for value in (of.base, of.base_as, stage.scratch, stage.node) for n in text(value)]
         patterns = b"".join(os.fsencode(pattern) + b"\0" for pattern in of.patterns)
-        texts += [put(patterns), len(patterns)]
+        texts = (*text(of.base), *text(of.base_as), put(patterns), len(patterns))
+        nodes = b"".join(NODE.pack(*text(node.name), *text(node.scratch), node.device, node.inode) for node in stage.nodes)
         room.extend(bytes(-(behind + len(room)) % 8))
-        stage_at = put(STAGE.pack(*texts, of.min_free_bytes, stage.device, stage.inode))
+        nodes_at = put(nodes)
+        stage_at = put(STAGE.pack(*texts, of.min_free_bytes, nodes_at, len(stage.nodes)))
     data = struct.pack("<II", len(rules), stage_at) + b"".join(records) + bytes(room)
     return HEADER.pack(MAGIC, VERSION, HEADER.size - 8 + len(data), fnv1a(data), len(rules), stage_at)[: HEADER.size - 8] + data
 

@@ -26,6 +26,7 @@ class StageRules:
     base: str  # absolute, without links: the folder of tailrace.toml
     base_as: str  # the same folder as the user has written it; "": the same text
     scratch: str  # the folder that the user names; "": one of the batch system
+    scratch_as: str  # the same as written: variables have their values on each node
     sink: str
     bundles: str  # absolute: the folder for bundles
     bundle_bytes: int
@@ -39,14 +40,21 @@ class StageRules:
 
 
 @dataclass(frozen=True)
+class StageNode:
+    """The scratch of one node of a run."""
+
+    scratch: str
+    name: str = ""  # as its kernel has it; "": the rules are only explained
+    device: int = 0
+    inode: int = 0
+
+
+@dataclass(frozen=True)
 class StageRecord:
     """What the rules file says of [stage]."""
 
     rules: StageRules
-    scratch: str = ""  # of one run; "": the rules are only explained
-    node: str = ""
-    device: int = 0
-    inode: int = 0
+    nodes: tuple[StageNode, ...] = ()  # on others no file is staged
 
 
 def read_stage(config: Path) -> StageRules | None:
@@ -77,7 +85,8 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         patterns,
         real,
         "" if real == written else written,
-        _scratch(table),
+        expanded_scratch(table.text("scratch", ""), f"{table.where}: "),
+        table.text("scratch", ""),
         sink,
         os.path.normpath(os.path.join(real, table.text("bundles", "."))),
         table.whole("bundle_mib", 1, DEFAULT_BUNDLE_MIB) << 20,
@@ -95,11 +104,13 @@ def _pattern(table: Table, written: str) -> str:
     return pattern
 
 
-def _scratch(table: Table) -> str:
-    written = table.text("scratch", "")
+def expanded_scratch(written: str, where: str = "") -> str:
+    """`scratch` with the values that its variables have on this node. Raises TomlError."""
     scratch = os.path.expandvars(written)
     if scratch and not os.path.isabs(scratch):
-        raise table.fail("scratch", "must be an absolute folder, such as /dev/shm or $TMPDIR, whose variable is set")
+        raise TomlError(
+            f"{where}scratch = {written!r}: must be an absolute folder, such as /dev/shm or $TMPDIR, whose variable is set"
+        )
     return scratch
 
 

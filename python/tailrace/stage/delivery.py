@@ -1,106 +1,143 @@
-"""Delivers the files that a run has left on scratch to their target. Prints the progress, and names the files that are left."""
+"""Messages about the delivery of a run's files, from all its nodes: the progress, the result, and the files that are left."""
 
 from __future__ import annotations
 
-import contextlib
+import threading
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from tailrace.place.stage_rules import StageNode
 from tailrace.quantities import bytes_text, number_of, seconds_text
-from tailrace.stage import drain
-from tailrace.stage.drain import StageError
-from tailrace.stage.scratch_folder import Folders, ScratchFolder
+from tailrace.stage.node_staging import MOST_NAMED, Delivered
 
-MOST_NAMED = 5
+TORN = "torn, because its process was killed while it had the file open"
 PAUSE_S = 2.0  # between lines of progress
 Say = Callable[[str], None]
 
 
-class _Progress:
-    """Lines such as: 40 % of 3.0 GiB delivered, 120 MiB/s, 15 s left."""
+class Progress:
+    """Lines such as: 40 % of 3.0 GiB delivered, 120 MiB/s, 15 s left. Summed over nodes."""
 
     def __init__(self, total_bytes: int, say: Say) -> None:
         self.total_bytes, self.say = total_bytes, say
-        self.next_s = time.monotonic() + PAUSE_S
+        self.began_s = time.monotonic()
+        self.next_s = self.began_s + PAUSE_S
+        self.bytes_of: dict[str, int] = {}
+        self._lock = threading.Lock()
 
-    def __call__(self, now: dict[str, Any]) -> None:
-        if time.monotonic() < self.next_s or not self.total_bytes:
-            return
-        self.next_s = time.monotonic() + PAUSE_S
-        rate = now["bytes"] / max(now["seconds"], 1e-9)
-        left_s = max(self.total_bytes - now["bytes"], 0) / rate if rate > 0 else 0.0
-        done = 100 * min(now["bytes"] / self.total_bytes, 1)
+    def note(self, node: str, delivered_bytes: int) -> None:
+        with self._lock:
+            self.bytes_of[node] = delivered_bytes
+            now_s = time.monotonic()
+            if now_s < self.next_s or not self.total_bytes:
+                return
+            self.next_s = now_s + PAUSE_S
+            delivered = sum(self.bytes_of.values())
+        rate = delivered / max(self.seconds, 1e-9)
+        left_s = max(self.total_bytes - delivered, 0) / rate if rate > 0 else 0.0
+        done = 100 * min(delivered / self.total_bytes, 1)
         self.say(
             f"{done:.0f} % of {bytes_text(self.total_bytes)} delivered, {bytes_text(rate)}/s"
             + (f", {seconds_text(left_s)} left" if rate > 0 else "")
         )
 
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began_s
 
-def deliver(
-    scratch: ScratchFolder,
-    base: str,
-    target: str,
-    sink: str,
-    bundle_bytes: int,
-    say: Say,
-    torn: Sequence[str],
-    wait_s: float,
+
+@dataclass(frozen=True)
+class OfNode:
+    """The result of one node. Messages name the node if the run has several."""
+
+    node: StageNode
+    delivered: Delivered
+    is_one_of_several: bool
+
+    @property
+    def where(self) -> str:
+        return f"{self.node.name}:{self.node.scratch}" if self.is_one_of_several else self.node.scratch
+
+    @property
+    def remedy(self) -> str:
+        return f"{self.delivered.remedy}{f' on {self.node.name}' if self.is_one_of_several else ''}"
+
+    @property
+    def resume(self) -> str:
+        on_node = f" on {self.node.name}" if self.is_one_of_several else ""
+        return f"`tailrace drain resume {self.node.scratch}`{on_node} continues"
+
+    def torn_names(self) -> list[str]:
+        return [f"{path} (of {self.node.name})" if self.is_one_of_several else path for path in self.delivered.torn]
+
+    def left_names(self) -> list[str]:
+        begin = f"{self.where}/" if self.is_one_of_several else ""
+        return [f"{begin}{path}: {why}" for path, why in self.delivered.left]
+
+
+def said_of_delivery(
+    all_of: Sequence[OfNode], target: str, seconds: float, doubles: Mapping[str, Sequence[str]], say: Say
 ) -> list[str]:
-    """Moves all files to the target, and removes the scratch folder when all are delivered. Prints and returns a text for each file
-    that is not delivered, or is torn."""
-    remedy = f"`tailrace drain resume {scratch.path}` continues"
-    scratch.release()
-    try:
-        staged = drain.status(Path(scratch.path))
-        folders = Folders(scratch.path, base)
-        progress = _Progress(staged["staged_bytes"], say)
-        answer = drain.copy(Path(scratch.path), Path(target), sink, bundle_bytes, wait_s, progress, torn)
-    except StageError as error:
-        say(f"files are not delivered: {error}; they stay in {scratch.path}, and {remedy}")
-        return [f"files are not delivered: {error}"]
-    except KeyboardInterrupt:
-        say(f"interrupted before all files were delivered; the others stay in {scratch.path}, and {remedy}")
-        return ["interrupted before all files were delivered"]
-    if sink == "mirror":
-        folders.restore_times()
-    rate = bytes_text(answer["bytes"] / max(answer["seconds"], 1e-9))
-    bundles = f" in {number_of(answer['bundles'], 'bundle')}" if answer["bundles"] else ""
-    say(
-        f"delivered to {target}: {number_of(answer['files'], 'file')}{bundles}, {bytes_text(answer['bytes'])} "
-        f"in {seconds_text(answer['seconds'])}, {rate}/s{copied_before(answer)}"
-    )
-    if answer["early_stopped_because"]:
-        say(f"copying while the program ran had stopped: {answer['early_stopped_because']}")
-    left = [f"{one['path']}: {one['why']}" for one in answer["left"]]
+    """Prints the result by `say`. Returns a text for each file that is torn, not delivered, or delivered under another name;
+    they are printed, too."""
+    _say_sums([of.delivered for of in all_of], target, seconds, say)
+    for of in all_of:
+        if why := of.delivered.early_stopped_because:
+            begin = f"{of.node.name}: " if of.is_one_of_several else ""
+            say(f"{begin}copying while the program ran had stopped: {why}")
     problems = [
-        *_named("torn, because its process was killed while it had the file open", answer["torn"]),
-        *_named("not delivered", left),
+        *_named(TORN, [name for of in all_of for name in of.torn_names()]),
+        *_named("made on several nodes", _doubles_texts(all_of, doubles)),
+        *_named("not delivered", [name for of in all_of for name in of.left_names()]),
     ]
     for problem in problems:
         say(problem)
-    if left:
-        say(f"what is not delivered stays in {scratch.path}; {remedy}")
-    else:
-        scratch.remove()
+    for of in all_of:
+        if why := of.delivered.stopped_because:
+            begin = f"{of.node.name}: " if of.is_one_of_several else ""
+            problems.append(f"{begin}{why}")
+            say(f"{begin}{why}; what is not delivered stays in {of.where}, and {of.remedy}")
+        elif of.delivered.left:
+            say(f"what is not delivered stays in {of.where}; {of.resume}")
     return problems
 
 
-def copied_before(answer: dict[str, Any]) -> str:
+def _say_sums(all_of: Sequence[Delivered], target: str, seconds: float, say: Say) -> None:
+    def sum_of(name: str) -> int:
+        return sum(getattr(one, name) for one in all_of)
+
+    done = [one for one in all_of if not one.stopped_because]
+    if not any(one.files or one.left for one in done):
+        return
+    files, total_bytes, bundles = sum_of("files"), sum_of("bytes"), sum_of("bundles")
+    in_bundles = f" in {number_of(bundles, 'bundle')}" if bundles else ""
+    with_files = sum(one.files > 0 for one in done)
+    nodes = f" from {with_files} nodes" if with_files > 1 else ""
+    rate = bytes_text(total_bytes / max(seconds, 1e-9))
+    copied = copied_before({name: sum_of(name) for name in ("early_files", "early_bytes")})
+    say(
+        f"delivered to {target}: {number_of(files, 'file')}{in_bundles}, {bytes_text(total_bytes)}{nodes} "
+        f"in {seconds_text(seconds)}, {rate}/s{copied}"
+    )
+
+
+def _doubles_texts(all_of: Sequence[OfNode], doubles: Mapping[str, Sequence[str]]) -> list[str]:
+    new_names = {of.node.name: of.delivered.set_aside for of in all_of}
+    texts = []
+    for path, nodes in doubles.items():
+        others = [f"that of {node} is {new_names[node][path]}" for node in nodes[1:] if path in new_names.get(node, {})]
+        texts.append(f"{path}: " + "; ".join([f"on {', '.join(nodes)}; that of {nodes[0]} was changed last", *others]))
+    return texts
+
+
+def copied_before(answer: Mapping[str, Any]) -> str:
     """A text: how many of the delivered files had been copied while the program ran; "" if none."""
     if not answer["early_files"]:
         return ""
     copied = f"{number_of(answer['early_files'], 'file')}, {bytes_text(answer['early_bytes'])}"
     return f"; of them {copied} had been copied while the program ran"
-
-
-def remove_copies(scratch: ScratchFolder, target: str) -> None:
-    """Removes the copies at the target if the program has removed all its files. `tailrace drain scavenge` finds copies that
-    cannot be removed now."""
-    scratch.release()
-    with contextlib.suppress(StageError):
-        drain.copy(Path(scratch.path), Path(target))
 
 
 def _named(what: str, names: Sequence[str]) -> list[str]:

@@ -10,13 +10,14 @@ import shutil
 import stat
 import struct
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tailrace.json_text import parse_json
 from tailrace.stage.drain import StageError, answers
+from tailrace.stage.order import StageOrder
 
 VARIABLES = ("SLURM_TMPDIR", "TMPDIR", "LOCALWORKDIR")  # of batch systems: the job's folder on the node
 STATE = ".tailrace-drain"
@@ -72,12 +73,13 @@ class ScratchFolder:
             ) from None
         self.device, self.inode = is_ours.st_dev, is_ours.st_ino
 
-    def announce(self, base: str, target: str, sink: str, bundle_bytes: int, log: Path) -> None:
+    def announce(self, order: StageOrder) -> None:
         """Notes where the files are to go, so that `tailrace drain` knows it if this process is killed. Raises StageError."""
-        words = ["announce", self.path, target, "--sink", sink, "--bundle-bytes", str(bundle_bytes)]
+        words = ["announce", self.path, order.target, "--sink", order.sink, "--bundle-bytes", str(order.bundle_bytes)]
         list(answers(*words))
+        run = {"log": order.log, "base": order.base, "process": os.getpid(), "is_one_of_several": order.is_one_of_several}
         with open(os.path.join(self.state, RUN_FILE), "x", encoding="utf-8") as file:
-            json.dump({"log": str(log), "base": base, "process": os.getpid()}, file)
+            json.dump(run, file)
 
     def counted(self) -> Counted:
         with open(os.path.join(self.state, COUNTS_FILE), "rb") as file:
@@ -90,7 +92,7 @@ class ScratchFolder:
 
     def is_empty(self) -> bool:
         """Whether the folder has no file."""
-        return not any(files or _links(folder, names) for folder, names, files in _walk(self.path))
+        return next(files_of(self.path), None) is None
 
     def has_copies(self) -> bool:
         """Whether copies of its files were made while the program ran."""
@@ -125,8 +127,11 @@ def _walk(top: str) -> Any:
         yield folder, names, files
 
 
-def _links(folder: str, names: list[str]) -> bool:
-    return any(os.path.islink(os.path.join(folder, name)) for name in names)
+def files_of(scratch: str) -> Iterator[str]:
+    """The paths of all files and links below a folder of a run, relative to it."""
+    for folder, names, files in _walk(scratch):
+        for name in (*files, *(name for name in names if os.path.islink(os.path.join(folder, name)))):
+            yield os.path.relpath(os.path.join(folder, name), scratch)
 
 
 class Folders:
@@ -144,9 +149,13 @@ class Folders:
                     os.chmod(folder, stat.S_IMODE(is_there.st_mode))
 
     def restore_times(self) -> None:
-        for folder, time_ns in self.times.items():
-            with contextlib.suppress(OSError):
-                os.utime(folder, ns=(os.stat(folder).st_atime_ns, time_ns))
+        restore_times(self.times)
+
+
+def restore_times(times: Mapping[str, int]) -> None:
+    for folder, time_ns in times.items():
+        with contextlib.suppress(OSError):
+            os.utime(folder, ns=(os.stat(folder).st_atime_ns, time_ns))
 
 
 def _check_place(named: str, real: str, base: str) -> None:

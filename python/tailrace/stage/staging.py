@@ -1,19 +1,29 @@
-"""Staging of one run by [stage]: makes its folder on scratch, prints messages about it, and delivers its files to their target."""
+"""Staging of one run by [stage]: makes a folder on the scratch of each node, prints messages about them, and delivers the files."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+import contextlib
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from tailrace.place.stage_rules import StageRecord, StageRules
+from tailrace.launch.job_nodes import nodes_of
+from tailrace.place.compiled import write_rules
+from tailrace.place.stage_rules import StageNode, StageRecord, StageRules
 from tailrace.quantities import bytes_text
-from tailrace.stage.beside import Beside
-from tailrace.stage.delivery import Say, deliver, remove_copies
+from tailrace.stage import name_lists
+from tailrace.stage.agents import Agent, Agents
+from tailrace.stage.delivery import OfNode, Progress, Say, said_of_delivery
 from tailrace.stage.drain import StageError
-from tailrace.stage.scratch_folder import ScratchFolder, chosen_scratch
+from tailrace.stage.job_end import JobEnd
+from tailrace.stage.node_staging import INTERRUPTED, Delivered, Look, NodeStaging
+from tailrace.stage.order import StageOrder
+from tailrace.stage.scratch_folder import restore_times
 
-CLOSING_S = 10.0  # seconds to wait for files that a process still has open for writing after the command has ended
+MOST_NAMED = 5
+NODES_FILE = "nodes.json"  # in the folder of the log: the scratch of each node
 
 
 def without_record(config: Path) -> str:
@@ -23,97 +33,219 @@ def without_record(config: Path) -> str:
 
 
 class Staging:
-    """Makes the folder on scratch and notes its target. The folder exists until `deliver` or `abandon`. `log`: the folder of the
-    run's log. Raises StageError."""
+    """From here on the folders are there and their target is noted, until `deliver` or `abandon`. `log`: the folder of the run's
+    log. `command`: its words and `folder` say on which other nodes ranks will be. Raises StageError."""
 
-    def __init__(self, rules: StageRules, config: Path, log: Path | None) -> None:
+    def __init__(
+        self, rules: StageRules, config: Path, log: Path | None, command: Sequence[str], say: Say, folder: str = "."
+    ) -> None:
         if log is None:
             raise StageError(without_record(config))
-        self.rules = rules
+        self.rules, self._say = rules, say
         self.log = log.resolve()
-        self._scratch = ScratchFolder(chosen_scratch(rules.scratch), rules.base)
+        self._found = nodes_of(command, folder=folder)
+        order = StageOrder.of(rules, self.log, is_one_of_several=bool(self._found.names))
+        self._own = NodeStaging(order)
+        self._looks: dict[str, Look] = {}  # by node, when the program has ended
+        self._look_problem = ""
+        self._job_text, self._job_end = "", JobEnd(self.name_left)
         try:
-            self._scratch.announce(rules.base, rules.target, rules.sink, rules.bundle_bytes, self.log)
+            self._agents = Agents(self._found, order, self._say_left)
         except BaseException:
-            self._scratch.remove()
+            self._own.abandon()
             raise
-        self._beside: Beside | None = None
+        self._note_nodes()
 
-    @property
-    def path(self) -> str:
-        return self._scratch.path
+    def _note_nodes(self) -> None:
+        if not self._agents.nodes:
+            return
+        nodes = {node.name: node.scratch for node in self._nodes()}
+        try:
+            write_rules(self.log / NODES_FILE, (json.dumps(nodes, indent=2) + "\n").encode())
+        except OSError as error:
+            self.abandon()
+            raise StageError(f"{self.log}: {NODES_FILE} could not be written: {error.strerror}") from None
+
+    def _nodes(self) -> list[StageNode]:
+        return [self._own.record, *self._agents.nodes]
 
     @property
     def record(self) -> StageRecord:
         """The record of [stage] in the rules file of the run."""
-        return StageRecord(self.rules, self.path, os.uname().nodename, self._scratch.device, self._scratch.inode)
+        return StageRecord(self.rules, tuple(self._nodes()))
 
     def begin(self) -> None:
         """Called before the program starts. Starts the copying process if [stage] has while_running."""
-        if self.rules.while_running:
-            self._beside = Beside(self.path, self.rules.target)
-
-    def _end_beside(self) -> None:
-        if self._beside is not None:
-            self._beside.stop()
+        self._own.begin()
+        self._job_end.begin()
 
     def abandon(self) -> None:
-        """Removes the folder and its files: the command did not start, or its files are not needed."""
-        self._end_beside()
-        self._scratch.remove()
+        """Removes the folders and their files: the command did not start, or its files are not needed."""
+        self._job_end.end()
+        self._own.abandon()
+        self._agents.abandon()
 
-    def said_before(self) -> str:
-        return f"files are staged in {self.path}; if this command is killed, `tailrace drain resume {self.path}` delivers them"
+    # ---- what is said -----------------------------------------------------------------------------------------------------------
+
+    def said_before(self) -> list[str]:
+        own = self._own.record.scratch
+        others = self._agents.nodes
+        if self._found.problem:
+            said = [f"files are staged on this node only: {self._found.problem}"]
+        else:
+            said = [_no_agent(agent) for agent in self._agents.lost]
+        if not others:
+            return [
+                f"files are staged in {own}; if this command is killed, `tailrace drain resume {own}` delivers them",
+                *said,
+            ]
+        named = ", ".join(f"{node.name}:{node.scratch}" for node in self._nodes()[:MOST_NAMED])
+        more = f" and on {len(others) + 1 - MOST_NAMED:,} more nodes" if len(others) >= MOST_NAMED else ""
+        return [
+            f"files are staged in {named}{more}; {self.log / NODES_FILE} has all. If this command is killed, "
+            "`tailrace drain resume FOLDER` on each node delivers those of its folder",
+            *said,
+        ]
+
+    def _say_left(self, node: StageNode, text: str) -> None:
+        remedy = f"`tailrace drain resume {node.scratch}` on {node.name} delivers what is left there"
+        self._say(f"{self._job_text}: not at its target yet: {node.name}:{node.scratch}: {text}; {remedy}")
+
+    def name_left(self, left_s: float) -> None:
+        """Says what is on scratch at all nodes, `left_s` seconds before the job ends. Does not wait for other nodes."""
+        self._job_text = f"the job ends in {left_s:.0f} s" if left_s > 0 else "the job's time is over"
+        self._agents.name_left()
+        try:
+            if text := self._own.left_text():
+                self._say_left(self._own.record, text)
+        except (StageError, OSError) as error:
+            self._say(str(error))
+
+    def _look(self) -> None:
+        """Once, when the program has ended: at all nodes at the same time."""
+        if self._looks or self._look_problem:
+            return
+        self._agents.begin_look()
+        try:
+            self._looks[self._own.node] = self._own.look()
+            for node, message in self._agents.looks().items():
+                self._looks[node] = Look(**_of(message))
+        except (StageError, OSError) as error:
+            self._look_problem = f"files are not delivered: {error}"
+        except KeyboardInterrupt:
+            self._look_problem = INTERRUPTED
 
     def said_after(self, nodes_without_scratch: Iterable[str]) -> list[str]:
         """Messages before the delivery: which files were not on scratch, and why."""
-        said = []
+        said: list[str] = []
         min_free = bytes_text(self.rules.min_free_bytes)
-        counted = self._scratch.counted()
-        if counted.at_target:
-            said.append(
-                f"{counted.at_target:,} files of [stage] were made at their target, because scratch had less than "
-                f"{min_free} free (min_free), or was full: {counted.first}{', ...' if counted.at_target > 1 else ''}"
+        self._look()
+        for node in self._nodes():
+            look = self._looks.get(node.name, Look())
+            begin, where = (f"{node.name}: ", f"{node.name}:{node.scratch}") if self._agents.nodes else ("", node.scratch)
+            if look.at_target:
+                said.append(
+                    f"{begin}{look.at_target:,} files of [stage] were made at their target, because scratch had less than "
+                    f"{min_free} free (min_free), or was full: {look.first_at_target}{', ...' if look.at_target > 1 else ''}"
+                )
+            if look.is_full:
+                said.append(
+                    f"{where} is full, so writes to files on it may have failed (ENOSPC): set min_free in [stage] to more than "
+                    f"{min_free}"
+                )
+        return said + [self._without_scratch(node) for node in nodes_without_scratch]
+
+    def _without_scratch(self, node: str) -> str:
+        if self._agents.lost or self._found.problem:
+            reasons = [f"{agent.name}: {agent.lost_because}" for agent in self._agents.lost[:MOST_NAMED]]
+            why = f"no agent of this command was there ({'; '.join(reasons) or self._found.problem})"
+        elif self._found.names:
+            why = f"the nodes of this command are {', '.join(self._found.names[:MOST_NAMED])} and {self._own.node}, by its words"
+        else:
+            why = (
+                f"this command does not say that it has ranks there, so it has scratch on {self._own.node} alone: "
+                "name nodes by --host or --hostfile of the launcher, or run it in a job of Slurm"
             )
-        if self._scratch.is_full():
-            said.append(
-                f"{self.path} is full, so writes to files on it may have failed (ENOSPC): set min_free in [stage] to more than "
-                f"{min_free}"
-            )
-        said += [
-            f"processes on {node} have staged nothing and read nothing from scratch: the folder of the run is on "
-            f"{os.uname().nodename} alone; [stage] is for the processes of one node"
-            for node in nodes_without_scratch
-        ]
-        return said
+        return f"processes on {node} have staged nothing and read nothing from scratch: {why}"
+
+    # ---- the end ----------------------------------------------------------------------------------------------------------------
 
     def deliver(self, say: Say) -> list[str]:
-        """Delivers the files. Prints and returns a text for each file that is torn or not delivered, which stays on scratch; empty
-        if there is none."""
-        from tailrace.trace.log import LogError
-
-        scratch, rules = self._scratch, self.rules
-        self._end_beside()
-        if scratch.is_empty():
-            if scratch.has_copies():
-                remove_copies(scratch, rules.target)
-            scratch.remove()
-            return []
+        """Delivers the files of all nodes. Prints and returns a text for each file that is torn, not delivered, or delivered under
+        another name; files that are not delivered stay on scratch. Empty if there is none."""
         try:
-            torn = torn_on_scratch(scratch.path, rules.base, self.log)
-        except (LogError, OSError) as error:
-            say(
-                f"files stay in {scratch.path}: {error}; `tailrace drain copy {scratch.path} {rules.target}` delivers all of them "
-                "and marks none as torn"
-            )
-            scratch.release()
-            return [f"which files are torn is not known: {error}"]
-        return deliver(scratch, rules.base, rules.target, rules.sink, rules.bundle_bytes, say, torn, CLOSING_S)
+            return self._deliver(say)
+        finally:
+            self._job_end.end()
+            self._agents.end()
+
+    def _deliver(self, say: Say) -> list[str]:
+        try:
+            self._look()
+            if self._look_problem:
+                raise StageError(self._look_problem)
+            doubles = self._doubles()
+        except StageError as error:
+            stopped = [self._of_node(node, Delivered.stopped(str(error), node.scratch)) for node in self._nodes()]
+            return said_of_delivery(stopped, self.rules.target, 0.0, {}, say)
+        progress = Progress(sum(look.staged_bytes for look in self._looks.values()), say)
+        others = self._deliver_elsewhere(doubles, progress)
+        own = self._own.deliver(_second(doubles, self._own.node), lambda now: progress.note(self._own.node, int(now["bytes"])))
+        found = {self._own.node: own, **others.wait()}
+        done = [self._of_node(node, found.get(node.name) or self._not_heard(node)) for node in self._nodes()]
+        self._restore_times()
+        return said_of_delivery(done, self.rules.target, progress.seconds, doubles, say)
+
+    def _of_node(self, node: StageNode, delivered: Delivered) -> OfNode:
+        return OfNode(node, delivered, is_one_of_several=bool(self._agents.nodes))
+
+    def _deliver_elsewhere(self, doubles: Mapping[str, Sequence[str]], progress: Progress) -> _Elsewhere:
+        self._agents.begin_delivery({node.name: _second(doubles, node.name) for node in self._agents.nodes})
+        return _Elsewhere(self._agents, progress)
+
+    def _doubles(self) -> dict[str, tuple[str, ...]]:
+        """Of nodes that answer: paths that several have made, and which."""
+        if not self._agents.nodes:
+            return {}
+        lists = name_lists.read(self.log)
+        return name_lists.doubles({node: names for node, names in lists.items() if node in self._looks})
+
+    def _not_heard(self, node: StageNode) -> Delivered:
+        agent = next(agent for agent in self._agents.agents.values() if agent.node is node)
+        return Delivered.stopped(f"its agent is lost ({agent.lost_because or 'interrupted'})", node.scratch)
+
+    def _restore_times(self) -> None:
+        """Of folders at the target, in which files were made."""
+        times: dict[str, int] = {}
+        for look in self._looks.values():
+            for folder, time_ns in look.folder_times.items():
+                times[folder] = max(times.get(folder, 0), time_ns)
+        restore_times(times)
 
 
-def torn_on_scratch(scratch: str, base: str, log: Path) -> list[str]:
-    """Paths, relative to `scratch`, of files that a killed process of the run had open. Its log has their names at the target,
-    below `base`. Raises LogError and OSError."""
-    from tailrace.trace.torn import torn_below
+class _Elsewhere:
+    """Waits for the agents' answers beside this thread, which delivers its own node's files."""
 
-    return [path for path in torn_below(Path(base), log) if os.path.lexists(os.path.join(scratch, path))]
+    def __init__(self, agents: Agents, progress: Progress) -> None:
+        self._found: dict[str, Mapping[str, Any]] = {}
+        self._thread = threading.Thread(target=agents.delivered, args=(self._found, progress.note), daemon=True)
+        self._thread.start()
+
+    def wait(self) -> dict[str, Delivered]:
+        """By node; of all, but when the user interrupts it."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self._thread.join()
+        return {node: Delivered(**_of(message)) for node, message in list(self._found.items())}
+
+
+def _of(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if name != "kind"}
+
+
+def _second(doubles: Mapping[str, Sequence[str]], node: str) -> list[str]:
+    """Paths of this node that another one delivers under their names."""
+    return [path for path, nodes in doubles.items() if node in nodes[1:]]
+
+
+def _no_agent(agent: Agent) -> str:
+    return f"{agent.name}: no agent is there, so files of its processes go to their target at once: {agent.lost_because}"

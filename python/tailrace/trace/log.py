@@ -136,12 +136,14 @@ def counted_because(header: Mapping[str, Any]) -> str:
     return "; ".join([text for bit, text in REASONS.items() if header["reasons"] & bit] or [REASONS[1]])
 
 
-def read_run(folder: Path) -> tuple[list[Log], list[str]]:
-    """The logs of a run, and a message for each that cannot be read. Raises LogError where there is none."""
+def read_run(folder: Path, host: str | None = None) -> tuple[list[Log], list[str]]:
+    """The logs of a run, and a message for each that cannot be read. `host`: only those of processes of this node. Raises LogError
+    where there is none."""
     logs, damaged = [], []
     for path in logs_of(folder):
         try:
-            logs.append(read_log(path))
+            if host is None or read_header(path)["host"] == host:
+                logs.append(read_log(path))
         except LogError as error:
             damaged.append(str(error))
     return logs, damaged

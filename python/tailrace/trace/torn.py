@@ -58,13 +58,13 @@ def torn_below(folder: Path, run: Path) -> list[str]:
     Processes of other nodes have other files under these names. A process without an end in its log was killed, or became a program
     without the C library, or it runs. Where calls are only counted, a file that was written and is open counts, in whatever way it
     is open. Raises LogError, also where a log is damaged, and OSError."""
-    logs, damaged = read_run(run)
+    logs, damaged = read_run(run, os.uname().nodename)
     if damaged:
         raise LogError(f"which files are torn is not known: {damaged[0]}")
     top = os.path.realpath(folder)
     found: dict[str, None] = {}
     for log in logs:
-        if log.ended or log.header["host"] != os.uname().nodename or _runs(log):
+        if log.ended or _runs(log):
             continue
         for name in _torn_names(log):
             real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))

@@ -72,12 +72,16 @@ TEST(Patterns, AreWhatTryingAllLengthsSays) {
 class StageFile {
 public:
     explicit StageFile(const char* base_as = "") {
-        bytes_.resize(sizeof(Header) + sizeof(StageRecord));
+        bytes_.resize(kNodes + 2 * sizeof(StageNode));
         StageRecord record{};
         record.base = put("/base");
         record.base_as = put(base_as);
-        record.scratch = put("/scratch/run");
-        record.node = put("node");
+        record.nodes = kNodes;
+        record.node_count = 2;
+        for (uint32_t n = 0; n < 2; ++n) {
+            const StageNode named{put(n == 0 ? "node" : "node2"), put(n == 0 ? "/scratch/run" : "/scratch2/r"), 1, 2};
+            std::memcpy(bytes_.data() + kNodes + n * sizeof(StageNode), &named, sizeof named);
+        }
         record.patterns = put(std::string_view("out/**\0x*\0", 10));
         std::memcpy(bytes_.data() + sizeof(Header), &record, sizeof record);
         seal();
@@ -94,21 +98,28 @@ public:
         std::memcpy(bytes_.data(), &header, sizeof header);
     }
     StageRecord& record() { return *reinterpret_cast<StageRecord*>(bytes_.data() + sizeof(Header)); }
+    StageNode& node(size_t n) { return reinterpret_cast<StageNode*>(bytes_.data() + kNodes)[n]; }
+    const StageNode* named(std::string_view name) const {
+        const Rules rules(bytes_.data());
+        return Stage(rules).node(name.data(), name.size());
+    }
     const char* problem() const { return Rules::problem(bytes_.data(), bytes_.size()); }
     std::string on_scratch(const char* path, int32_t* pattern = nullptr) const {
         char to[kPathRoom];
         int32_t number = -1;
-        const uint64_t size = scratch_path(Rules(bytes_.data()), path, to, number);
+        const uint64_t size = scratch_path(Rules(bytes_.data()), *named("node"), path, to, number);
         if (pattern != nullptr) *pattern = number;
         return {to, size};
     }
-    std::string at_target(std::string_view path) const {
+    std::string at_target(std::string_view path, const char* node = "node") const {
         char to[kPathRoom];
-        const uint64_t size = path_of_staged(Rules(bytes_.data()), path.data(), path.size(), to);
+        const uint64_t size = path_of_staged(Rules(bytes_.data()), *named(node), path.data(), path.size(), to);
         return {to, size};
     }
 
 private:
+    static constexpr size_t kNodes = sizeof(Header) + sizeof(StageRecord);
+
     Text put(std::string_view text) {
         const Text found = {static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(text.size())};
         bytes_.insert(bytes_.end(), text.begin(), text.end());
@@ -136,21 +147,42 @@ TEST(Stage, PathsGoToScratchAndBack) {
     EXPECT_EQ(file.at_target("/scratch/run2/out/a"), "");
 }
 
+TEST(Stage, EachNodeHasItsScratch) {
+    const StageFile file;
+    ASSERT_NE(file.named("node2"), nullptr);
+    EXPECT_EQ(file.at_target("/scratch2/r/out/a", "node2"), "/base/out/a");
+    EXPECT_EQ(file.at_target("/scratch/run/out/a", "node2"), "");
+    EXPECT_EQ(file.named("node3"), nullptr);
+    EXPECT_EQ(file.named("nod"), nullptr);
+    EXPECT_EQ(file.named(""), nullptr);
+}
+
 TEST(Stage, RecordsWithoutMeaningAreRefused) {
-    const auto refused = [](auto change) {
+    const auto refused_file = [](auto change) {
         StageFile file;
-        change(file.record());
+        change(file);
         file.seal();
         return file.problem() != nullptr;
     };
+    const auto refused = [&](auto change) { return refused_file([&](StageFile& file) { change(file.record()); }); };
     EXPECT_FALSE(refused([](StageRecord&) {}));
-    EXPECT_FALSE(refused([](StageRecord& record) { record.scratch.bytes = 0; }));  // rules that only explain
+    EXPECT_FALSE(refused([](StageRecord& record) { record.node_count = 0; }));  // no node has a scratch
+    EXPECT_TRUE(refused([](StageRecord& record) { record.node_count = 1 << 15; }));
+    EXPECT_TRUE(refused([](StageRecord& record) { record.node_count = ~0u; }));
+    EXPECT_TRUE(refused([](StageRecord& record) { record.nodes = ~0u - 7; }));
+    EXPECT_TRUE(refused([](StageRecord& record) { record.nodes += 4; }));  // not aligned
+    for (const size_t n : {0, 1}) {
+        EXPECT_FALSE(refused_file([&](StageFile& file) { file.node(n).name.bytes = 0; }));  // rules that only explain
+        EXPECT_TRUE(refused_file([&](StageFile& file) { file.node(n).name.at = ~0u; }));
+        EXPECT_TRUE(refused_file([&](StageFile& file) { file.node(n).name.bytes = 65; }));
+        EXPECT_TRUE(refused_file([&](StageFile& file) { file.node(n).scratch.bytes = 0; }));
+        EXPECT_TRUE(refused_file([&](StageFile& file) { file.node(n).scratch.at += 1; }));
+    }
+    EXPECT_TRUE(refused_file([](StageFile& file) { file.node(0).scratch.bytes = 9; }));  // ends with a slash
     EXPECT_TRUE(refused([](StageRecord& record) { record.base.bytes = 0; }));
     EXPECT_TRUE(refused([](StageRecord& record) { ++record.base.at; }));
-    EXPECT_TRUE(refused([](StageRecord& record) { record.scratch.bytes = 9; }));  // ends with a slash
     EXPECT_TRUE(refused([](StageRecord& record) { record.patterns.bytes = 0; }));
     EXPECT_TRUE(refused([](StageRecord& record) { --record.patterns.bytes; }));  // the last has no zero
-    EXPECT_TRUE(refused([](StageRecord& record) { record.node.at = ~0u; }));
     EXPECT_TRUE(refused([](StageRecord& record) { record.patterns.bytes = ~0u; }));
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import typer
 
 from tailrace.cli import output
 from tailrace.quantities import number_of
-from tailrace.stage import drain
+from tailrace.stage import drain, name_lists
 from tailrace.stage.delivery import copied_before
+from tailrace.stage.node_staging import torn_on_scratch
 from tailrace.stage.scratch_folder import Folders, run_of
-from tailrace.stage.staging import torn_on_scratch
 
 
 def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: float, log: Path | None, *, as_json: bool) -> None:
@@ -20,14 +21,24 @@ def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: f
     progress = None if as_json else _print_progress
     run = run_of(scratch)
     folders = Folders(str(scratch), run["base"]) if run else None
-    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, _torn(scratch, log))
+    torn = _torn(scratch, log)
+    new = _set_aside(scratch, target, sink, run)
+    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, name_lists.renamed(torn, new))
+    answer["set_aside"] = new
     if folders is not None and sink == "mirror":
         folders.restore_times()
     if as_json:
         output.print_json(answer)
     else:
         _print(target, answer)
-    raise typer.Exit(1 if answer["left"] or answer["torn"] else 0)
+    raise typer.Exit(1 if answer["left"] or answer["torn"] or new else 0)
+
+
+def _set_aside(scratch: Path, target: Path, sink: str, run: dict[str, Any]) -> dict[str, str]:
+    """Of a run on several nodes: files whose names other nodes deliver, too, and the names that they get."""
+    if not run.get("is_one_of_several"):
+        return {}
+    return name_lists.set_aside_by_lists(str(scratch), str(target), sink, Path(run["log"]), os.uname().nodename)
 
 
 def _torn(scratch: Path, log: Path | None) -> list[str]:
@@ -70,5 +81,9 @@ def _print(target: Path, answer: dict[str, Any]) -> None:
     for path in answer["torn"]:
         output.console().print(
             output.plain(f"  torn, because its process was killed while it had the file open: {path}"), markup=False, soft_wrap=True
+        )
+    for path, name in answer["set_aside"].items():
+        output.console().print(
+            output.plain(f"  made on another node, too: {path}: that of this node is {name}"), markup=False, soft_wrap=True
         )
     print_left(answer["left"])

@@ -16,7 +16,8 @@ def command(scratch: Scratch, wait_s: Wait = 0, log: Log = None, as_json: output
     """Continues the last drain of a folder: to the same target, as single files or in bundles as before.
 
     Delivered files are not copied again. Files of a killed `tailrace run` with [stage] are delivered, too; files that its processes
-    had open for writing, by the log of the run, are torn. The exit status is 1 when files are left or torn; they are named.
+    had open for writing, by the log of the run, are torn. A run on several nodes has a folder on each: resume each on its node.
+    The exit status is 1 when files are left or torn, or when another node has a file of the same name; they are named.
 
     Examples: [bold]tailrace drain resume $TMPDIR/out[/]
     """

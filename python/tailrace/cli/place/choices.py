@@ -14,7 +14,7 @@ from tailrace.cli import output
 from tailrace.place.compiled import compiled
 from tailrace.place.mapping import Mapping, MappingError
 from tailrace.place.rules import TreeRule, read_rules
-from tailrace.place.stage_rules import StageRecord, StageRules, read_stage
+from tailrace.place.stage_rules import StageNode, StageRecord, StageRules, read_stage
 from tailrace.stage.drain import StageError
 from tailrace.stage.scratch_folder import chosen_scratch
 from tailrace.toml_table import TomlError
@@ -44,7 +44,8 @@ def all_rules(config: Path) -> tuple[tuple[TreeRule, ...], StageRules | None, Ma
         raise TomlError(f"{config}: no [[place.tree]] and no [stage]; docs/placing.md and docs/staging.md show one")
     record = None
     if stage is not None:
-        record = StageRecord(stage, os.path.join(os.path.realpath(chosen_scratch(stage.scratch)), "tailrace-RUN"))
+        scratch = os.path.join(os.path.realpath(chosen_scratch(stage.scratch)), "tailrace-RUN")
+        record = StageRecord(stage, (StageNode(scratch),))
     return rules, stage, Mapping(compiled(rules, record))
 
 

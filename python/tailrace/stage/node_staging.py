@@ -1,0 +1,191 @@
+"""Staging on one node: makes its folder on scratch, looks at its files, and delivers them. `tailrace run` does so on its own node,
+and an agent on each other node."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailrace.place.stage_rules import StageNode, expanded_scratch
+from tailrace.stage import drain, name_lists
+from tailrace.stage.beside import Beside
+from tailrace.stage.drain import Progress, StageError
+from tailrace.stage.order import StageOrder
+from tailrace.stage.scratch_folder import Folders, ScratchFolder, chosen_scratch, files_of
+
+CLOSING_S = 10.0  # seconds to wait for files that a process still has open for writing after the command has ended
+MOST_NAMED = 5
+INTERRUPTED = "interrupted before all files were delivered"
+
+
+@dataclass(frozen=True)
+class Look:
+    """The state of a node's scratch when the program has ended."""
+
+    staged_files: int = 0
+    staged_bytes: int = 0
+    at_target: int = 0  # files that went to the target because scratch was too full
+    first_at_target: str = ""
+    is_full: bool = False
+    folder_times: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of the target, before files are made in them
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """The result of the delivery on one node."""
+
+    files: int = 0
+    bytes: int = 0
+    bundles: int = 0
+    early_files: int = 0
+    early_bytes: int = 0
+    early_stopped_because: str = ""
+    torn: Sequence[str] = ()
+    left: Sequence[Sequence[str]] = ()  # paths on scratch, and why
+    set_aside: Mapping[str, str] = dataclasses.field(default_factory=dict)  # new paths of files whose names other nodes have, too
+    stopped_because: str = ""  # why not all is delivered; "": it is, but for what is left
+    remedy: str = ""
+
+    @staticmethod
+    def stopped(why: str, scratch: str) -> Delivered:
+        return Delivered(stopped_because=why, remedy=f"`tailrace drain resume {scratch}` continues")
+
+
+class NodeStaging:
+    """Makes the folder on scratch and notes its target. The folder exists until `deliver` or `abandon`. If this process ends
+    before, the files stay. Raises StageError, TomlError."""
+
+    def __init__(self, order: StageOrder) -> None:
+        self.order = order
+        self.node = os.uname().nodename
+        self._scratch = ScratchFolder(chosen_scratch(expanded_scratch(order.scratch)), order.base)
+        try:
+            self._scratch.announce(order)
+        except BaseException:
+            self._scratch.remove()
+            raise
+        self._beside: Beside | None = None
+
+    @property
+    def record(self) -> StageNode:
+        """The record of this node in the rules file of the run."""
+        return StageNode(self._scratch.path, self.node, self._scratch.device, self._scratch.inode)
+
+    def begin(self) -> None:
+        """Called before the program starts. Starts the copying process if [stage] has while_running."""
+        if self.order.while_running:
+            self._beside = Beside(self._scratch.path, self.order.target)
+
+    def _end_beside(self) -> None:
+        if self._beside is not None:
+            self._beside.stop()
+
+    def abandon(self) -> None:
+        """Removes the folder and its files: the command did not start, or its files are not needed."""
+        self._end_beside()
+        self._scratch.remove()
+
+    def look(self) -> Look:
+        """The program has ended. Where the run has several nodes, the names of this one are listed for the others. Raises
+        StageError, OSError."""
+        self._end_beside()
+        status = drain.status(Path(self._scratch.path))
+        if self.order.is_one_of_several:
+            name_lists.write(Path(self.order.log), self.node, name_lists.names_on(self._scratch.path))
+        counted = self._scratch.counted()
+        times = Folders(self._scratch.path, self.order.base).times if self.order.sink == "mirror" else {}
+        return Look(
+            status["staged_files"], status["staged_bytes"], counted.at_target, counted.first, self._scratch.is_full(), times
+        )
+
+    def deliver(self, doubles: Sequence[str], progress: Progress | None = None) -> Delivered:
+        """After `look`. Carries all to the target, and removes the folder when all is there. `doubles`: paths on scratch that
+        another node delivers under their names."""
+        from tailrace.trace.log import LogError
+
+        scratch, order = self._scratch, self.order
+        if scratch.is_empty():
+            if scratch.has_copies():
+                self._remove_copies()
+            scratch.remove()
+            return Delivered()
+        try:
+            torn = torn_on_scratch(scratch.path, order.base, Path(order.log))
+        except (LogError, OSError) as error:
+            scratch.release()
+            remedy = f"`tailrace drain copy {scratch.path} {order.target}` delivers all of them and marks none as torn"
+            return Delivered(stopped_because=f"which files are torn is not known: {error}", remedy=remedy)
+        try:
+            new = self._set_aside(doubles)
+            scratch.release()
+            answer = drain.copy(
+                Path(scratch.path),
+                Path(order.target),
+                order.sink,
+                order.bundle_bytes,
+                CLOSING_S,
+                progress,
+                name_lists.renamed(torn, new),
+            )
+        except StageError as error:
+            scratch.release()
+            return Delivered.stopped(f"files are not delivered: {error}", scratch.path)
+        except KeyboardInterrupt:
+            return Delivered.stopped(INTERRUPTED, scratch.path)
+        if not answer["left"]:
+            scratch.remove()
+        return _delivered(answer, new)
+
+    def _set_aside(self, doubles: Sequence[str]) -> dict[str, str]:
+        if not doubles or self.order.sink != "mirror":
+            return {}
+        log = Path(self.order.log)
+        lists = name_lists.read(log)
+        own = lists.pop(self.node, {})
+        taken = {path for names in lists.values() for path in names}
+        new = name_lists.set_aside(self._scratch.path, self.order.target, self.node, doubles, taken)
+        name_lists.write(log, self.node, {new.get(path, path): time_ns for path, time_ns in own.items()})
+        return new
+
+    def _remove_copies(self) -> None:
+        """Removes the copies at the target if the program has removed all its files. `tailrace drain scavenge` finds copies that
+        cannot be removed now."""
+        self._scratch.release()
+        try:
+            drain.copy(Path(self._scratch.path), Path(self.order.target))
+        except StageError:
+            return
+
+    def left_text(self) -> str:
+        """What is on scratch at this moment, by some of its names; "": nothing. Raises StageError."""
+        return left_text(self._scratch.path)
+
+
+def _delivered(answer: Mapping[str, Any], new: Mapping[str, str]) -> Delivered:
+    same = ("files", "bytes", "bundles", "early_files", "early_bytes", "early_stopped_because")
+    left = tuple((one["path"], one["why"]) for one in answer["left"])
+    return Delivered(**{name: answer[name] for name in same}, torn=tuple(answer["torn"]), left=left, set_aside=new)
+
+
+def left_text(scratch: str) -> str:
+    """12 files, 3.0 GiB, such as out/a, out/b. Raises StageError."""
+    from tailrace.quantities import bytes_text, number_of
+
+    status = drain.status(Path(scratch))
+    if not status["staged_files"]:
+        return ""
+    names = sorted(path for path, _ in zip(files_of(scratch), range(MOST_NAMED), strict=False))
+    size = f"{number_of(status['staged_files'], 'file')}, {bytes_text(status['staged_bytes'])}"
+    return f"{size}{', such as ' if len(names) < status['staged_files'] else ': '}{', '.join(names)}"
+
+
+def torn_on_scratch(scratch: str, base: str, log: Path) -> list[str]:
+    """Paths, relative to `scratch`, of files that a killed process of the run had open. Its log has their names at the target,
+    below `base`. Raises LogError and OSError."""
+    from tailrace.trace.torn import torn_below
+
+    return [path for path in torn_below(Path(base), log) if os.path.lexists(os.path.join(scratch, path))]

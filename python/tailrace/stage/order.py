@@ -1,0 +1,45 @@
+"""The order to stage the files of a run on a node. Agents of other nodes get it as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailrace.place.stage_rules import StageRules
+
+
+@dataclass(frozen=True)
+class StageOrder:
+    base: str  # the folder of the run
+    target: str  # where the drain carries files to
+    sink: str
+    bundle_bytes: int
+    scratch: str  # as the user has written it: variables have the values of the node
+    while_running: bool
+    log: str  # the folder of the run's log; all nodes have it
+    is_one_of_several: bool  # other nodes of the run may have scratch, too
+
+    @staticmethod
+    def of(rules: StageRules, log: Path, *, is_one_of_several: bool) -> StageOrder:
+        return StageOrder(
+            rules.base,
+            rules.target,
+            rules.sink,
+            rules.bundle_bytes,
+            rules.scratch_as,
+            rules.while_running,
+            str(log),
+            is_one_of_several,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(values: Mapping[str, Any]) -> StageOrder:
+        """Ignores keys that it does not know."""
+        known = {field.name for field in dataclasses.fields(StageOrder)}
+        return StageOrder(**{name: value for name, value in values.items() if name in known})
