@@ -60,10 +60,10 @@ def test_a_fifo_among_logs_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.fast
 def test_fifos_of_a_study_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "study.toml")
-    with pytest.raises((TomlError, ValueError), match="(no|not a) regular file"):
+    with pytest.raises((TomlError, ValueError), match=r"(no|not a) regular file"):
         load_study(tmp_path / "study.toml")
     os.mkfifo(tmp_path / RESULTS)
-    with pytest.raises(ForeignFileError, match="(no|not a) regular file"):
+    with pytest.raises(ForeignFileError, match=r"(no|not a) regular file"):
         open_study(load_study(STUDY / "small.toml"), tmp_path)
 
 
