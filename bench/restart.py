@@ -226,9 +226,7 @@ def main() -> int:
     )
     given = parser.parse_args()
     name, size = given.size, dataclasses.replace(SIZES[given.size], pattern=given.cells)
-    if not size.cells():
-        keys = ", ".join(cell.key for cell in SIZES[name].cells())
-        raise harness.BenchError(f"--cells {given.cells} matches none of the cells of size {name}: {keys}")
+    methods.refuse_no_cells(size.cells(), given.cells, name, (cell.key for cell in SIZES[name].cells()))
     entries = methods.list_entries("bench_restart")
     files_bytes = len({entry.files for entry in entries}) * max(CASES[case].written_bytes for case in size.cases)
     for target in size.targets:

@@ -309,9 +309,7 @@ def main() -> int:
     given = parser.parse_args()
     name, size = given.size, SIZES[given.size]
     cells = size.cells(given.cells)
-    if not cells:
-        keys = ", ".join(cell.key for cell in size.cells())
-        raise harness.BenchError(f"--cells {given.cells} matches none of the cells of size {name}: {keys}")
+    methods.refuse_no_cells(cells, given.cells, name, (cell.key for cell in size.cells()))
     run_bytes = max(RANK_STEP_BYTES[cell.case] * size.steps[cell.case] * cell.ranks for cell in cells)
     for target in {cell.target for cell in cells}:
         harness.need_space(directory_of(target), 2 * run_bytes)

@@ -260,6 +260,12 @@ def record_of(entries: Sequence[Entry], tuned: Mapping[str, Tuned]) -> dict[str,
     }
 
 
+def refuse_no_cells(chosen: Sequence[Any], pattern: str, size: str, keys: Iterable[str]) -> None:
+    """Raises BenchError if the pattern of --cells matches none of the cells of this size, whose keys are `keys`."""
+    if not chosen:
+        raise harness.BenchError(f"--cells {pattern} matches none of the cells of size {size}: {', '.join(keys)}")
+
+
 def finish(
     size: str, rows: Sequence[Row], claims: Sequence[Claim], record: Path, started: float, planned_s: float, least: int
 ) -> int:

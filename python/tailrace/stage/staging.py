@@ -18,11 +18,10 @@ from tailrace.stage.agents import Agent, Agents
 from tailrace.stage.delivery import OfNode, Progress, Say, said_of_delivery
 from tailrace.stage.drain import StageError
 from tailrace.stage.job_end import JobEnd
-from tailrace.stage.node_staging import INTERRUPTED, Delivered, Look, NodeStaging
+from tailrace.stage.node_staging import INTERRUPTED, MOST_NAMED, Delivered, Look, NodeStaging
 from tailrace.stage.order import StageOrder
 from tailrace.stage.scratch_folder import restore_times
 
-MOST_NAMED = 5
 NODES_FILE = "nodes.json"  # in the folder of the log: the scratch of each node
 
 
