@@ -70,13 +70,13 @@ inline constexpr bool is_number =
 // char is text, not a number.
 template <class T>
 constexpr int type_number() {
-    constexpr auto equal = []<class C>(std::type_identity<C>) {
+    constexpr auto counts_as = []<class C>(std::type_identity<C>) {
         return std::same_as<T, C> ||
                (is_number<T> && is_number<C> && sizeof(T) == sizeof(C) && std::is_signed_v<T> == std::is_signed_v<C>);
     };
     int number = -1;
 #define TAILRACE_TYPE(name, value, bytes, c, numpy, fortran) \
-    if (equal(std::type_identity<c>{})) number = (value);
+    if (counts_as(std::type_identity<c>{})) number = (value);
 #include <tailrace/types.def>
 #undef TAILRACE_TYPE
     return number;

@@ -18,7 +18,7 @@ struct CombineOptions {
 };
 
 // The output is named OUTPUT.combining until it is whole; OUTPUT.combining.jsonl logs what is done. The next call for the same
-// steps continues from there; a call for other steps begins anew. JSON as documented at tailrace_combine.
+// steps continues from there; a call for other steps begins anew. Returns the JSON documented at tailrace_combine.
 // Throws NOT_FOUND where there is no such stream or no committed step. Throws BAD_ARGUMENT if the output exists or is a file of the
 // stream, CORRUPT for a part that is missing or changed, STOPPED if progress returned false.
 Json combine_stream(const std::string& directory, const std::string& stream, const std::string& output,

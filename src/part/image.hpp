@@ -20,7 +20,7 @@ struct Image {
     uint64_t file_bytes = 0;  // the size that the file must have
 };
 
-// The sizes of the arrays that are placed in the file, in the order of Description::arrays, for Placement. static_bytes: arrays
+// The sizes that Placement needs: of the arrays that are placed in the file, in the order of Description::arrays. static_bytes: arrays
 // that do not vary. step_bytes: one step of those that do. Virtual and compressed arrays are in neither.
 PartBytes part_bytes(const Description& description, uint64_t seal_bytes);
 

@@ -117,7 +117,7 @@ static walks::Visit as_visit(Visited visit) {
 #define FILE_WALK(symbol, parameters, arguments, flags, plain)                                                           \
     HOOK(int, symbol, parameters) {                                                                                      \
         Traced call(Call::walk);                                                                                         \
-        const working_folder::Unknown changes((flags & FTW_CHDIR) != 0);                                                 \
+        const working_folder::WhileUnknown folder((flags & FTW_CHDIR) != 0);                                             \
         const bool is_logical = placing::is_on() && (flags & FTW_CHDIR) == 0;                                            \
         const int result = is_logical ? walks::walk_files(path, as_visit(visit), flags, plain) : NEXT(symbol) arguments; \
         call.record(result < 0 ? -int64_t{errno} : 0, {}, named_file(call, path, AT_FDCWD, result < 0));                 \

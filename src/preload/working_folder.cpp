@@ -74,12 +74,12 @@ void forget() { generation.fetch_add(1, std::memory_order_acq_rel); }
 
 void forget_for_good() { unknown.fetch_add(1, std::memory_order_acq_rel); }
 
-Unknown::Unknown(bool changes) : changes_(changes) {
-    if (changes_) unknown.fetch_add(1, std::memory_order_acq_rel);
+WhileUnknown::WhileUnknown(bool may_change) : may_change_(may_change) {
+    if (may_change_) unknown.fetch_add(1, std::memory_order_acq_rel);
 }
 
-Unknown::~Unknown() {
-    if (!changes_) return;
+WhileUnknown::~WhileUnknown() {
+    if (!may_change_) return;
     forget();
     unknown.fetch_sub(1, std::memory_order_acq_rel);
 }

@@ -18,17 +18,17 @@ void forget();
 // the same memory, directories of their own.
 void forget_for_good();
 
-// While an object of this class exists, and `changes` is true, the kernel is asked each time: the C library may change the
+// While an object of this class exists, and `may_change` is true, the kernel is asked each time: the C library may change the
 // directory.
-class Unknown {
+class WhileUnknown {
 public:
-    explicit Unknown(bool changes);
-    ~Unknown();
-    Unknown(const Unknown&) = delete;
-    Unknown& operator=(const Unknown&) = delete;
+    explicit WhileUnknown(bool may_change);
+    ~WhileUnknown();
+    WhileUnknown(const WhileUnknown&) = delete;
+    WhileUnknown& operator=(const WhileUnknown&) = delete;
 
 private:
-    const bool changes_;
+    const bool may_change_;
 };
 
 }  // namespace tailrace::preload::working_folder

@@ -215,8 +215,8 @@ History history_of(const SegmentLines& journal, const std::string& path) {
     HistoryReader reader;
     for (size_t k = 0; k < journal.lines.size(); ++k)
         if (const auto why = reader.add(journal.lines[k]))
-            fail(why->status(), path, ": line ", k + 1, " of those that count ",
-                 why->status() == Status::CORRUPT ? "contradicts" : "does not fit", " what is before it: ", why->what(),
+            fail(why->status(), path, ": line ", k + 1, ", counted without lines of overtaken runs, ",
+                 why->status() == Status::CORRUPT ? "contradicts" : "cannot follow", " the lines before it: ", why->what(),
                  "; `tailrace repair` keeps the steps before that line");
     History history = reader.take();
     history.torn_bytes = journal.torn_bytes;

@@ -99,16 +99,16 @@ def verdict_text(durable: Measure, program: Measure) -> str:
     ratio = durable.ratio
     if math.isinf(ratio.high):
         return (
-            f"Undecided: files are on the device {ratio_text(ratio)} as fast when placed, and the program takes {_times(program)}, "
+            f"Undecided: when placed, files are on the device {ratio_text(ratio)} as fast, the program takes {_times(program)}; "
             f"but fewer than {ROUNDS} rounds give no interval."
         )
     if not ratio.differs:
         return (
-            f"No measurable difference: files are on the device {ratio_text(ratio)} as fast when placed, {interval_text(ratio)}; "
+            f"No measurable difference: when placed, files are on the device {ratio_text(ratio)} as fast, {interval_text(ratio)}; "
             f"{_beside(program)}."
         )
     shown = f"{ratio_text(ratio)} as fast, {interval_text(ratio)}"
-    return f"Files are on the device in {_times(durable)} when placed: {shown}; {_beside(program)}."
+    return f"When placed, files are on the device after {_times(durable)}: {shown}; {_beside(program)}."
 
 
 def _times(measure: Measure) -> str:

@@ -174,7 +174,8 @@ def _typed(row: Row, kinds: Mapping[str, str]) -> dict[str, Any]:
 
 
 class Summary:
-    """Counts, seconds of each part of a member's life, failures by reason with an example. Takes lines one by one."""
+    """Sums over lines of a journal that are added one by one: members by outcome, seconds in each stage of a member's life,
+    failures by reason, each with one example."""
 
     def __init__(self) -> None:
         self.reasons: Counter[str] = Counter()

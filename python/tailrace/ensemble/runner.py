@@ -98,7 +98,7 @@ def _is_loss(error: BaseException) -> bool:
 
 
 def _seen_here(plan: Plan, outcome: Outcome) -> Outcome:
-    """Waits until files that another node wrote are here with their size and checksum. Never a fixed sleep."""
+    """Waits until files that another node wrote are here with their size and checksum. It looks again and again; no fixed sleep."""
     end, delay = time.monotonic() + VISIBLE_WITHIN_S, 0.001
     for path, size, expected in _delivered(plan, outcome):
         while not _is_whole(path, size, expected):

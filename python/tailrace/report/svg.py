@@ -22,7 +22,7 @@ KEY_PX, LABEL_CHARACTERS, MOST_CHARACTERS = 22, 30, 130
 class Chart:
     name: str
     title: str
-    text: str  # what it shows; also for readers who do not see it
+    text: str  # what it shows; also the text for readers who cannot see the chart
     svg: str
 
 

@@ -16,7 +16,7 @@ CONFIG_KEY = "TAILRACE_CONFIG"
 
 
 @dataclass(frozen=True)
-class Places:
+class RunPaths:
     """The folders and files of one run, for its commands."""
 
     build: str
@@ -53,7 +53,7 @@ class _Strict(dict[str, str]):
         raise _UnknownNameError(name)
 
 
-def names_of(spec: StudySpec, case: Case, places: Places) -> dict[str, str]:
+def names_of(spec: StudySpec, case: Case, places: RunPaths) -> dict[str, str]:
     """All names that a template may use, with their values."""
     preset = dict(case.layout.keys).get("layout", "").strip('"')
     return {
@@ -73,14 +73,14 @@ def names_of(spec: StudySpec, case: Case, places: Places) -> dict[str, str]:
     }
 
 
-def run_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
+def run_command(spec: StudySpec, case: Case, places: RunPaths) -> list[str]:
     words = fill(spec.application.command, names_of(spec, case, places), f"{spec.application.name}: command")
     if spec.application.launcher == local.NONE:
         return words
     return local.mpirun_command(case.ranks, words, spec.launcher_options)
 
 
-def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
+def verify_command(spec: StudySpec, case: Case, places: RunPaths) -> list[str]:
     return fill(spec.application.verify, names_of(spec, case, places), f"{spec.application.name}: verify")
 
 
@@ -96,7 +96,7 @@ def uses_input(spec: StudySpec) -> bool:
     return bool(spec.application.prepare) and "input" in fields_of(spec.application.command)
 
 
-def environment(base: Mapping[str, str], places: Places, as_root: bool) -> dict[str, str]:
+def environment(base: Mapping[str, str], places: RunPaths, as_root: bool) -> dict[str, str]:
     """The caller's environment without its TAILRACE_ variables, which would silently change the measurement."""
     own = {name: value for name, value in base.items() if not name.startswith("TAILRACE_")}
     return {**local.launcher_environment(own, as_root), CONFIG_KEY: places.config}

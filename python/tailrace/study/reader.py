@@ -54,7 +54,9 @@ def serve(line: str) -> str:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code == -signal.SIGALRM:
         return json.dumps({"error": f"not finished within {request['timeout_s']:g} s"})
-    return reply if code == 0 and reply else json.dumps({"error": f"the reader ended with status {code}"})
+    if code < 0:
+        return json.dumps({"error": f"the reader was ended by signal {-code}"})
+    return reply if code == 0 and reply else json.dumps({"error": f"the reader ended with status {code} and no answer"})
 
 
 def import_everything() -> None:

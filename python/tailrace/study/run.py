@@ -28,7 +28,7 @@ NOT_CHECKED = "whether xarray can read native output was not checked"
 SHOWN_CHARACTERS = 2000  # of what a verifier printed
 
 
-def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measure.Reader) -> RunResult:
+def run_case(spec: StudySpec, case: Case, places: command.RunPaths, reader: measure.Reader) -> RunResult:
     output = Path(places.output_directory)
     record = Path(places.run_record)
     _remove(output)
@@ -79,7 +79,7 @@ def _failed(result: RunResult, finished: Finished, timeout_s: float, stderr: str
     return dataclasses.replace(result, status=FAILED, stderr_tail=stderr, note=why)
 
 
-def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader: measure.Reader) -> RunResult:
+def _measured(result: RunResult, spec: StudySpec, places: command.RunPaths, reader: measure.Reader) -> RunResult:
     """Measures a run that ended with 0. Calls fsync first, because the time to durable counts from the end of the run."""
     output, record_file, trace = Path(places.output_directory), Path(places.run_record), Path(places.trace)
     try:
@@ -183,7 +183,9 @@ def _time_to_read(case: Case, spec: StudySpec, output: Path, reader: measure.Rea
     return reader.time_to_read(paths, spec.timeout_s)
 
 
-def _verified(result: RunResult, spec: StudySpec, case: Case, places: command.Places, environment: Mapping[str, str]) -> RunResult:
+def _verified(
+    result: RunResult, spec: StudySpec, case: Case, places: command.RunPaths, environment: Mapping[str, str]
+) -> RunResult:
     """The application's verifier reads every byte back. A run counts only if the verifier confirms it."""
     words = command.verify_command(spec, case, places)
     stdout, stderr = (Path(places.run_record).with_suffix(f".verify-{name}") for name in ("stdout", "stderr"))

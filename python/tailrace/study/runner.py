@@ -101,7 +101,7 @@ def prepare(study: Study, build: Path) -> str:
     return path
 
 
-def _refuse_varied_names(study: Study, template: tuple[str, ...], where: str, places: command.Places) -> None:
+def _refuse_varied_names(study: Study, template: tuple[str, ...], where: str, places: command.RunPaths) -> None:
     names = command.names_of(study.spec, study.cases[0], places)
     fields = command.fields_of(template)
     varied = fields & set(command.NAMES_OF_ONE_RUN) if len(study.cases) > 1 else set()
@@ -115,10 +115,10 @@ def _refuse_varied_names(study: Study, template: tuple[str, ...], where: str, pl
         )
 
 
-def places_of(study: Study, case: Case, build: Path, input_path: str) -> command.Places:
+def places_of(study: Study, case: Case, build: Path, input_path: str) -> command.RunPaths:
     number = next((position for position, planned in enumerate(study.cases, 1) if planned.key == case.key), 0)
     config = study.out / "layouts" / command.config_name(case.layout)
-    return command.Places(
+    return command.RunPaths(
         build=str(build),
         python=sys.executable,
         cache=os.environ.get("TAILRACE_CACHE", str(build / "cache")),

@@ -140,7 +140,7 @@ def _parameters(table: Table, matrix: Table, application: Application) -> tuple[
         part.refuse_unknown(known)
     for name, values in varied.values.items():
         if not isinstance(values, list) or not values:
-            raise varied.fail(name, "must be a list of values")
+            raise varied.fail(name, "must be a list of at least one value")
         if len({as_text(value) for value in values}) != len(values):
             raise varied.fail(name, "has a value twice; give each once")
         if name in fixed.values:

@@ -112,7 +112,7 @@ COUNTERS = pa.schema(
         _column("file", TEXTS, "", "full name, after later renames by the same process"),
         _column("call", TEXTS, "", "name of the counted call; null: all calls together"),
         _column("group", TEXTS, "", "its kind; null: calls of several kinds"),
-        _column("calls", pa.uint64(), "", "number of calls, of those that move nothing, too"),
+        _column("calls", pa.uint64(), "", "number of calls, also of those that transfer no bytes"),
         _column("reads", pa.uint64(), "", "calls that read"),
         _column("writes", pa.uint64(), "", "calls that write"),
         _column("bytes_read", pa.uint64(), "bytes", ""),
