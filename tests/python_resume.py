@@ -65,7 +65,7 @@ def put_step(stream: tailrace.Stream, time: int, begin: int, end: int) -> None:
 
 
 def check(directory: str, last: int, first: int = 0) -> None:
-    with tailrace.open_read(directory, "history") as reader:
+    with tailrace.open_read(directory, "history", comm=MPI.COMM_SELF) as reader:
         assert reader.times == list(range(first, last)), reader.times
         for number, time in zip(reader.steps, reader.times, strict=True):
             reader.select(number)
