@@ -28,7 +28,7 @@ export OMPI_MCA_btl_vader_single_copy_mechanism ?= none
 # Builds that only tests see are optimised less: with the sanitizers the largest sources then take half the time to compile.
 FOR_TESTS := -DTAILRACE_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 
-.PHONY: help setup build sanitized mpich demo test-fast test test-full bench lint format docs clean
+.PHONY: help setup build sanitized readers mpich demo test-fast test test-full bench lint format docs clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -56,6 +56,13 @@ sanitized: setup build/san/build.ninja ## Unit tests of the layers without MPI, 
 build/san/build.ninja: | setup
 	@cmake -S . -B build/san -G Ninja -DTAILRACE_SANITIZE=ON $(FOR_TESTS) --log-level=WARNING
 
+readers: setup build/readers/build.ninja ## The Python extension for one process under the sanitizers, in build/readers/
+	@flock build/readers/.lock ninja -C build/readers --quiet _core_one_process
+
+build/readers/build.ninja: | setup
+	@cmake -S . -B build/readers -G Ninja -DPython_EXECUTABLE=$(ROOT)/$(PY) -DTAILRACE_SANITIZE=ON -DTAILRACE_MPI=OFF \
+		-DTAILRACE_TRACER=OFF $(FOR_TESTS) -DTAILRACE_TESTS=OFF --log-level=WARNING
+
 mpich: setup build/mpich/build.ninja ## The library, its Fortran module, kernels and test programs under MPICH, in build/mpich/
 	@flock build/mpich/.lock ninja -C build/mpich --quiet
 
@@ -72,7 +79,7 @@ test-fast: build ## About a minute: tests marked `fast`
 test: build sanitized mpich lint ## What CI runs: lint, then every test not marked `full`
 	@$(PYTEST) -m "not full" --budgets $(ARGS)
 
-test-full: build sanitized mpich lint ## Everything; skips what has passed with the same sources (build/test-full.jsonl)
+test-full: build sanitized readers mpich lint ## Everything; skips what has passed with the same sources (build/test-full.jsonl)
 	@$(PYTEST) --resume=build/test-full.jsonl $(ARGS)
 
 bench: build ## make bench NAME=write [SIZE=quick|full]; without NAME: the list

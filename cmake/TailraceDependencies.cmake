@@ -58,7 +58,7 @@ if(TAILRACE_MPI)
     add_library(tailrace_hdf5 INTERFACE)
     target_link_libraries(tailrace_hdf5 INTERFACE "${HDF5_HL_LIBRARY}" PkgConfig::HDF5 MPI::MPI_C)
 endif()
-if(TAILRACE_PYTHON AND NOT TAILRACE_SANITIZE)
+if(TAILRACE_PYTHON)
     include(TailraceStaticHdf5)
 endif()
 
@@ -66,7 +66,7 @@ if(TAILRACE_TESTS AND TAILRACE_UNIT_TESTS)
     find_package(GTest REQUIRED)
 endif()
 
-if(TAILRACE_PYTHON AND NOT TAILRACE_SANITIZE)
+if(TAILRACE_PYTHON)
     find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
     if(NOT nanobind_DIR)
         execute_process(

@@ -15,7 +15,20 @@ if(SKBUILD AND NOT DEFINED TAILRACE_MPI)
 endif()
 option(TAILRACE_MPI "Build the library libtailrace, which needs an MPI; OFF: the Python package for one process" ${mpi_is_there})
 option(TAILRACE_TRACER "Build the library that records the calls of programs (Linux on x86-64)" ON)
-option(TAILRACE_SANITIZE "Only the layers without MPI and their unit tests, under the address and undefined sanitizers" OFF)
+option(
+    TAILRACE_SANITIZE
+    "Under the address and undefined sanitizers, only the layers without MPI and their unit tests; with TAILRACE_MPI=OFF the \
+Python extension for one process"
+    OFF
+)
+if(TAILRACE_SANITIZE AND TAILRACE_MPI)
+    set(TAILRACE_PYTHON OFF)
+endif()
+# Where the extensions are put, when it is not a wheel. Python loads a sanitized one only if it is told so.
+set(TAILRACE_PYTHON_FOLDER "${PROJECT_SOURCE_DIR}/python/tailrace")
+if(TAILRACE_SANITIZE)
+    set(TAILRACE_PYTHON_FOLDER "${PROJECT_BINARY_DIR}/python")
+endif()
 option(
     TAILRACE_UNITY
     "Compile several sources of a layer together, for faster whole builds; OFF where sources are changed often"

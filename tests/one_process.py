@@ -6,8 +6,12 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 from tests.environment import ROOT
+
+LIBRARY = "ONE_PROCESS_LIBRARY"  # a variable: the extension to take instead, such as one under the sanitizers
+BUILT = ROOT / "python" / "tailrace" / "_without_mpi" / f"_core{EXTENSION_SUFFIXES[0]}"
 
 
 def use_one_process_library() -> None:
@@ -15,7 +19,7 @@ def use_one_process_library() -> None:
     no other."""
     if "OMPI_COMM_WORLD_SIZE" in os.environ or "tailrace._core" in sys.modules:
         return
-    path = ROOT / "python" / "tailrace" / "_without_mpi" / f"_core{EXTENSION_SUFFIXES[0]}"
+    path = Path(os.environ.get(LIBRARY, BUILT))
     if not path.exists():
         return
     spec = spec_from_file_location("tailrace._core", path, loader=ExtensionFileLoader("tailrace._core", str(path)))

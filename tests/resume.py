@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+SAID_CHARACTERS = 4000
+
 
 class Sources:
     """What each test module of a checkout of git depends on, by the contents of files when this object is made."""
@@ -65,8 +67,9 @@ def _digest(contents: dict[str, str]) -> str:
 
 
 class Resume:
-    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum}. Where several processes share the
-    tests out, one of them has the reports of all and writes. A line that a kill has cut is passed over."""
+    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum}; and one for each that failed, with
+    `failed`, the end of what it said: a run that is killed has no summary. Where several processes share the tests out, one of them
+    has the reports of all and writes. A line that a kill has cut is passed over."""
 
     def __init__(self, path: Path, root: Path, writes: bool = True) -> None:
         self.path = path
@@ -84,6 +87,8 @@ class Resume:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.passed:
             self.not_passed.add(report.nodeid)
+        if report.failed and self.writes:
+            self.write(report.nodeid, failed=report.longreprtext[-SAID_CHARACTERS:])
         # Only after its teardown has a test passed; a skipped one has not.
         if self.writes and report.when == "teardown" and report.nodeid not in self.not_passed:
             self.write(report.nodeid)
@@ -100,10 +105,10 @@ class Resume:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.passed():
             session.exitstatus = pytest.ExitCode.OK
 
-    def write(self, test: str) -> None:
+    def write(self, test: str, **about: str) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as record:
-            record.write(json.dumps({"test": test, "sources": self.sources.of(test)}) + "\n")
+            record.write(json.dumps({"test": test, "sources": self.sources.of(test), **about}) + "\n")
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -114,5 +119,7 @@ def _read(path: Path) -> dict[str, str]:
             entry = json.loads(line)
         except json.JSONDecodeError:
             continue
-        recorded[entry["test"]] = entry["sources"]
+        recorded.pop(entry["test"], None)
+        if "failed" not in entry:
+            recorded[entry["test"]] = entry["sources"]
     return recorded

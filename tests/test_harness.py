@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -90,6 +91,8 @@ def test_resume_skips_what_passed_with_the_same_sources(tmp_path: Path) -> None:
         return run_within(command, {"PYTHONPATH": f"{ROOT}:{ROOT}/python", **env}, cwd=tmp_path).stdout
 
     assert "1 failed, 2 passed, 1 skipped" in run()
+    lines = [json.loads(line) for line in (tmp_path / "record.jsonl").read_text().splitlines()]
+    assert ["MENDED" in line["failed"] for line in lines if line["test"].endswith("test_b")] == [True]
     assert "1 passed, 1 skipped, 2 deselected" in run(MENDED="1")
     assert "1 skipped, 3 deselected" in run()
     (tmp_path / "docs/page.md").write_text("two\n")

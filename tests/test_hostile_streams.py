@@ -14,7 +14,7 @@ import tailrace
 import tailrace._journal as _journal
 from tailrace import errors
 
-from tests.check_mutations import check_mutations
+from tests.check_mutations import check_mutations, sanitizers
 from tests.mpirun import run_within
 from tests.small_streams import NAME, STREAMS, XARRAY
 
@@ -27,6 +27,19 @@ OF_XARRAY = 6  # batches that its engine reads in one process: it reads fast, an
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_mutation_is_read_or_refused(stream: str, number: int, seed: int) -> None:
     check_mutations("tests.stream_mutations", stream, seed, number, BATCH)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", range(BATCHES))
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_mutation_under_the_sanitizers(build_dir: Path, tmp_path: Path, stream: str, number: int, seed: int) -> None:
+    """The same mutations: no byte outside of what was allocated is read or written, and nothing undefined happens."""
+    reports = tmp_path / "report"
+    try:
+        check_mutations("tests.stream_mutations", stream, seed, number, BATCH, sanitized=sanitizers(build_dir, reports))
+    finally:
+        for report in tmp_path.iterdir():
+            print(report.read_text(errors="replace")[:4000])
 
 
 @pytest.mark.sampled(1)
