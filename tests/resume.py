@@ -67,9 +67,9 @@ def _digest(contents: dict[str, str]) -> str:
 
 
 class Resume:
-    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum}; and one for each that failed, with
-    `failed`, the end of what it said: a run that is killed has no summary. Where several processes share the tests out, one of them
-    has the reports of all and writes. A line that a kill has cut is passed over."""
+    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum}; and one for each that failed,
+    with `failed`, the end of what it said: a run that is killed has no summary. Where several processes share the tests out, one of
+    them has the reports of all and writes. A line that a kill has cut is passed over."""
 
     def __init__(self, path: Path, root: Path, writes: bool = True) -> None:
         self.path = path
