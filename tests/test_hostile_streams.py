@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import tailrace._journal as _journal
 from tailrace import errors
 
 from tests.check_mutations import check_mutations, sanitizers
+from tests.environment import ROOT
 from tests.mpirun import run_within
 from tests.small_streams import NAME, STREAMS, XARRAY
 
@@ -27,6 +30,22 @@ OF_XARRAY = 6  # batches that its engine reads in one process: it reads fast, an
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_mutation_is_read_or_refused(stream: str, number: int, seed: int) -> None:
     check_mutations("tests.stream_mutations", stream, seed, number, BATCH)
+
+
+@pytest.mark.full
+def test_the_sanitizers_see_the_library(build_dir: Path, tmp_path: Path) -> None:
+    """A caller that promises more bytes than it has: the library copies them, and the process is ended."""
+    reading = (
+        "from tests.one_process import use_one_process_library; use_one_process_library(); import numpy, tailrace, sys\n"
+        "from numpy.lib.stride_tricks import as_strided\n"
+        "with tailrace.open(sys.argv[1], 'history') as stream:\n"
+        "    stream.dim('x', 4096); stream.var('T', ('x',), 'f8')\n"
+        "    with stream.step(0.0) as step: step.put('T', as_strided(numpy.zeros(8), (4096,), (8,)))\n"
+    )
+    env = {"PYTHONPATH": f"{ROOT / 'python'}:{ROOT}", **sanitizers(build_dir, tmp_path / "report")}
+    finished = run_within([sys.executable, "-c", reading, str(tmp_path / "out")], env)
+    assert finished.returncode == -signal.SIGABRT, finished.output
+    assert "heap-buffer-overflow" in next(tmp_path.glob("report*")).read_text()
 
 
 @pytest.mark.full
