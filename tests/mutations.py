@@ -36,7 +36,7 @@ from tests.processor_time import used_s
 
 # The sanitizers make code several times as slow, and put red zones around what is allocated.
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
-LIMIT_S, HANGS_S, LIMIT_BYTES = (10, 120, 2 << 30) if SANITIZED else (2, 60, 512 << 20)
+LIMIT_S, HANGS_S, LIMIT_BYTES = (20, 180, 2 << 30) if SANITIZED else (2, 60, 512 << 20)
 SERIES = 50  # mutations that a process reads
 LOADING = 8  # mutations that show which modules readers need
 INTERNAL = ERRORS["INTERNAL"]  # an error of our own: no answer about a file
