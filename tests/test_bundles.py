@@ -6,6 +6,7 @@ import json
 import os
 import random
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,52 @@ def bundle(build_dir: Path, tmp_path: Path, rng: random.Random) -> Path:
     assert case.drain().returncode == 0
     (made,) = case.target.glob("*.tar")
     return made
+
+
+ATTRIBUTES = {"user.plain": b"1", "user.a=b%c": b"any\n\0byte", "user.empty": b"", "user.späte": b"x" * 3000}
+
+
+def attributes_of(path: Path) -> dict[str, bytes]:
+    return {name: os.getxattr(path, name) for name in os.listxattr(path)}
+
+
+def test_extended_attributes_are_those_of_the_file_by_tar_and_by_extract(
+    tailrace_command: list[str], build_dir: Path, tmp_path: Path
+) -> None:
+    scratch, target = tmp_path / "scratch", tmp_path / "target"
+    scratch.mkdir(mode=0o700)
+    for name in ("a", "c" * 120):
+        (scratch / name).write_text(name)
+        for attribute, value in ATTRIBUTES.items():
+            os.setxattr(scratch / name, attribute, value)
+    (scratch / "b").write_text("none")
+    (scratch / "read only").write_text("closed")
+    os.setxattr(scratch / "read only", "user.x", b"1")
+    (scratch / "read only").chmod(0o444)
+    os.link(scratch / "a", scratch / "same as a")
+    # What GNU tar itself writes for these files.
+    subprocess.run(["tar", "--xattrs", "-C", scratch, "-cf", tmp_path / "by tar.tar", "a", "c" * 120], check=True)
+    with tarfile.open(tmp_path / "by tar.tar") as tar:
+        expected = {member.name: xattr_headers(member) for member in tar}
+    call(tailrace_command, "drain", "copy", scratch, target, "--bundle")
+    (bundle,) = target.glob("*.tar")
+    with tarfile.open(bundle) as tar:
+        found = {member.name: xattr_headers(member) for member in tar}
+    assert len(expected["a"]) == len(ATTRIBUTES)
+    assert {name: found[name] for name in expected} == expected
+    (tmp_path / "tar").mkdir()
+    subprocess.run(["tar", "--xattrs", "-C", tmp_path / "tar", "-xf", bundle], check=True)
+    call(tailrace_command, "extract", bundle, "--all", "--into", tmp_path / "out")
+    for folder in (tmp_path / "tar", tmp_path / "out"):
+        for name in ("a", "c" * 120, "same as a"):
+            assert attributes_of(folder / name) == ATTRIBUTES
+        assert attributes_of(folder / "b") == {}
+        assert attributes_of(folder / "read only") == {"user.x": b"1"}
+        assert (folder / "read only").stat().st_mode & 0o777 == 0o444
+
+
+def xattr_headers(member: tarfile.TarInfo) -> dict[str, str]:
+    return {key: value for key, value in member.pax_headers.items() if key.startswith("SCHILY.xattr.")}
 
 
 def call(command: list[str], *words: str | Path, status: int = 0) -> str:

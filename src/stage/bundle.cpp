@@ -10,6 +10,7 @@
 #include "base/checksum.hpp"
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
+#include "stage/attributes.hpp"
 #include "stage/bundle_index.hpp"
 #include "stage/sink.hpp"
 #include "stage/tar.hpp"
@@ -28,7 +29,9 @@ public:
     }
 
     void add(Item& item) override {
-        const std::string header = tar_header(item);
+        std::vector<Attribute> attributes;
+        if (item.kind == ItemKind::file) attributes = user_attributes_of(item.file.get(), item.path);
+        const std::string header = tar_header(item, attributes);
         put(header.data(), header.size());
         const uint64_t data_at = at_ + filled_;
         const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
@@ -47,17 +50,20 @@ public:
             static constexpr char kZeros[kTarBlock] = {};
             put(kZeros, (kTarBlock - bytes % kTarBlock) % kTarBlock);
         }
-        entries_.push_back({item.target_path(),
-                            item.link,
+        const std::string name = item.target_path(), more = packed(attributes);
+        entries_.push_back({name,
+                            name + item.link + more,
                             {.name_at = 0,
-                             .name_bytes = static_cast<uint32_t>(item.target_path().size()),
+                             .name_bytes = static_cast<uint32_t>(name.size()),
                              .kind = static_cast<uint32_t>(item.kind),
                              .link_bytes = static_cast<uint32_t>(item.link.size()),
                              .mode = item.identity.mode & 07777,
                              .data_at = data_at,
                              .data_bytes = bytes,
                              .mtime_ns = item.identity.mtime_ns,
-                             .sum = item.sum}});
+                             .sum = item.sum,
+                             .attributes_bytes = static_cast<uint32_t>(more.size()),
+                             .reserved = 0}});
     }
 
     void sync() override {
@@ -81,7 +87,7 @@ public:
 
 private:
     struct Member {
-        std::string name, link;
+        std::string name, texts;  // texts: all that the index has of the member, beginning with its name
         BundleEntry entry;
     };
     struct Written {
@@ -115,7 +121,7 @@ private:
         std::string index(entries_.size() * sizeof(BundleEntry), '\0'), names;
         for (size_t i = 0; i < entries_.size(); ++i) {
             entries_[i].entry.name_at = names.size();
-            names += entries_[i].name + entries_[i].link;
+            names += entries_[i].texts;
             std::memcpy(index.data() + i * sizeof(BundleEntry), &entries_[i].entry, sizeof(BundleEntry));
         }
         index += names;

@@ -16,9 +16,11 @@ struct BundleEntry {
     uint32_t link_bytes, mode;     // the target of a link follows the name
     uint64_t data_at, data_bytes;  // the file's bytes in the tar file
     int64_t mtime_ns;
-    uint64_t sum;  // XXH3 of the file's bytes
+    uint64_t sum;                         // XXH3 of the file's bytes
+    uint32_t attributes_bytes, reserved;  // the extended attributes follow the link's target (attributes.hpp)
 };
-static_assert(sizeof(BundleEntry) == 56);
+static_assert(sizeof(BundleEntry) == 64);
+constexpr uint32_t kFirstEntryBytes = 56;  // of version 1, without extended attributes. Later fields are added at the end
 
 struct BundleEnd {
     char magic[8];
@@ -31,6 +33,6 @@ struct BundleEnd {
 static_assert(sizeof(BundleEnd) == 64);
 
 constexpr char kBundleMagic[9] = "TRBUNDLE";
-constexpr uint32_t kBundleVersion = 1;
+constexpr uint32_t kBundleVersion = 2;  // readers also read version 1
 
 }  // namespace tailrace

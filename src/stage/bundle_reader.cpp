@@ -49,10 +49,11 @@ BundleReader::BundleReader(const std::string& path) : path_(path), file_(::open(
     if (read_up_to(file_.get(), bytes - sizeof end_, &end_, sizeof end_, path) != sizeof end_) refuse("it became shorter");
     if (std::memcmp(end_.magic, kBundleMagic, sizeof end_.magic) != 0) refuse(kNoIndex);
     if (Checksum::of(&end_, offsetof(BundleEnd, end_sum)) != end_.end_sum) refuse("its last 64 bytes are damaged");
-    if (end_.version != kBundleVersion) refuse("version " + std::to_string(end_.version) + ": of another version of Tailrace");
+    if (end_.version == 0 || end_.version > kBundleVersion)
+        refuse("version " + std::to_string(end_.version) + ": of another version of Tailrace");
     const uint64_t room = bytes - sizeof end_;
     if (end_.index_at > room || end_.index_bytes != room - end_.index_at) refuse("its index is not where its end says");
-    if (end_.entry_bytes != sizeof(BundleEntry) || end_.count > end_.index_bytes / sizeof(BundleEntry))
+    if (end_.entry_bytes < kFirstEntryBytes || end_.count > end_.index_bytes / end_.entry_bytes)
         refuse("its index is shorter than its entries");
     index_.resize(end_.index_bytes);
     if (read_up_to(file_.get(), end_.index_at, index_.data(), index_.size(), path) != index_.size()) refuse("it became shorter");
@@ -62,28 +63,30 @@ BundleReader::BundleReader(const std::string& path) : path_(path), file_(::open(
 void BundleReader::refuse(const std::string& why) const { fail(Status::CORRUPT, path_, ": ", why); }
 
 BundleEntry BundleReader::entry(uint64_t number) const {
-    BundleEntry entry;
-    std::memcpy(&entry, index_.data() + number * sizeof entry, sizeof entry);
-    const uint64_t names = index_.size() - end_.count * sizeof entry;
-    const uint64_t texts = uint64_t{entry.name_bytes} + entry.link_bytes;
+    BundleEntry entry{};
+    std::memcpy(&entry, index_.data() + number * end_.entry_bytes, std::min<size_t>(end_.entry_bytes, sizeof entry));
+    const uint64_t names = index_.size() - names_at();
+    const uint64_t texts = uint64_t{entry.name_bytes} + entry.link_bytes + entry.attributes_bytes;
     if (entry.name_at > names || texts > names - entry.name_at) refuse("a name in its index lies outside of it");
     return entry;
 }
 
 std::string_view BundleReader::name_of(const BundleEntry& entry) const {
-    return {index_.data() + end_.count * sizeof entry + entry.name_at, entry.name_bytes};
+    return {index_.data() + names_at() + entry.name_at, entry.name_bytes};
 }
 
 Member BundleReader::at(uint64_t number) const {
     const BundleEntry found = entry(number);
     const std::string_view name = name_of(found);
     const std::string_view link(name.data() + name.size(), found.link_bytes);
+    const std::string_view attributes(link.data() + link.size(), found.attributes_bytes);
     if (!is_name_below(name)) refuse("a name in its index is absolute, empty, or has `.` or `..`");
     if (found.kind > static_cast<uint32_t>(ItemKind::folder)) refuse(std::string(name) + " is no file, link or folder");
     if (found.data_at > end_.index_at || found.data_bytes > end_.index_at - found.data_at)
         refuse("the bytes of " + std::string(name) + " lie outside of it");
     return {.name = name,
             .link = link,
+            .attributes = attributes,
             .kind = static_cast<ItemKind>(found.kind),
             .mode = found.mode,
             .data_at = found.data_at,

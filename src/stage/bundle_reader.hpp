@@ -15,7 +15,7 @@
 namespace tailrace {
 
 struct Member {
-    std::string_view name, link;  // valid as long as the reader exists
+    std::string_view name, link, attributes;  // valid as long as the reader exists; attributes: see unpacked()
     ItemKind kind;
     uint32_t mode;
     uint64_t data_at, data_bytes, sum;
@@ -37,6 +37,7 @@ public:
 
 private:
     [[noreturn]] void refuse(const std::string& why) const;
+    uint64_t names_at() const { return end_.count * end_.entry_bytes; }  // in the index
     BundleEntry entry(uint64_t number) const;
     std::string_view name_of(const BundleEntry& entry) const;
 

@@ -11,6 +11,7 @@
 #include "base/checksum.hpp"
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
+#include "stage/attributes.hpp"
 
 namespace tailrace {
 namespace {
@@ -84,6 +85,20 @@ void Extraction::make_hard_link(const BundleReader& bundle, const Member& member
     make_file(bundle, *first, parent, name);
 }
 
+void Extraction::set_attributes(const BundleReader& bundle, const Member& member, int file) const {
+    const std::string path = folder_path_ + "/" + std::string(member.name);
+    const auto attributes = unpacked(member.attributes);
+    if (!attributes)
+        fail(Status::CORRUPT, bundle.path(), ": the extended attributes of ", std::string(member.name),
+             " are damaged, or not those of a user; it was not extracted");
+    try {
+        set_user_attributes(file, *attributes, path);
+    } catch (const Error& error) {
+        fail(error.status(), error.what(),
+             ": if this file system has no extended attributes, name a folder of another with --into");
+    }
+}
+
 void Extraction::make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
     buffer_.resize(kExtractBytes);
     const int work = work_->descriptor();
@@ -105,6 +120,7 @@ void Extraction::make_file(const BundleReader& bundle, const Member& member, int
     if (sum.value() != member.sum)
         fail(Status::CORRUPT, bundle.path(), ": the bytes of ", std::string(member.name),
              " are damaged: their checksum is another; it was not extracted");
+    set_attributes(bundle, member, file.get());
     const timespec times[2] = {time_of(member.mtime_ns), time_of(member.mtime_ns)};
     if (::fchmod(file.get(), member.mode & kPermissions) != 0 || ::futimens(file.get(), times) != 0)
         fail_at("set the mode of", member);

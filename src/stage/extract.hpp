@@ -26,6 +26,7 @@ private:
     void begin();
     void make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
     void make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
+    void set_attributes(const BundleReader& bundle, const Member& member, int file) const;
     [[noreturn]] void fail_at(const char* action, const Member& member) const;
 
     std::string folder_path_;

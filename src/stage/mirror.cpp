@@ -1,16 +1,14 @@
 // The sink `mirror`: the same names at the target.
 #include <fcntl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
+#include "stage/attributes.hpp"
 #include "stage/sink.hpp"
 
 namespace tailrace {
@@ -94,27 +92,8 @@ private:
         set_attributes(copy.file.get(), item);
     }
 
-    // Copies the extended attributes that a user may set (user.*); the others belong to the file system.
-    void copy_extended_attributes(int file, const Item& item) const {
-        const int from = item.file.get();
-        const ssize_t bytes = ::flistxattr(from, nullptr, 0);
-        if (bytes <= 0) return;  // none, or none on this file system
-        std::vector<char> names(static_cast<size_t>(bytes)), value;
-        const ssize_t listed = ::flistxattr(from, names.data(), names.size());
-        for (ssize_t at = 0; at < listed; at += static_cast<ssize_t>(std::strlen(names.data() + at)) + 1) {
-            const char* const name = names.data() + at;
-            if (!std::string_view(name).starts_with("user.")) continue;
-            const ssize_t size = ::fgetxattr(from, name, nullptr, 0);
-            if (size < 0) continue;
-            value.resize(static_cast<size_t>(size));
-            const ssize_t got = ::fgetxattr(from, name, value.data(), value.size());
-            if (got < 0 || ::fsetxattr(file, name, value.data(), static_cast<size_t>(got), 0) != 0)
-                fail_system("set an extended attribute of", path_of(item), errno);
-        }
-    }
-
     void set_attributes(int file, const Item& item) const {
-        copy_extended_attributes(file, item);
+        set_user_attributes(file, user_attributes_of(item.file.get(), item.path), path_of(item));
         const Identity& is = item.identity;
         // Only root may change the owner of a file; files that other users deliver belong to these users.
         if ((is.uid != ::geteuid() || is.gid != ::getegid()) && ::fchown(file, is.uid, is.gid) != 0 && errno != EPERM)

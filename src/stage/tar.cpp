@@ -52,6 +52,20 @@ std::string record(const std::string& key, const std::string& value) {
     return std::to_string(length) + " " + key + "=" + value + "\n";
 }
 
+// The key of an attribute. GNU tar escapes "=", which ends a key, and its escape character.
+std::string key_of(const Attribute& attribute) {
+    std::string key = "SCHILY.xattr.";
+    for (const char c : attribute.name) {
+        if (c == '=')
+            key += "%3D";
+        else if (c == '%')
+            key += "%25";
+        else
+            key += c;
+    }
+    return key;
+}
+
 char type_of(ItemKind kind) {
     switch (kind) {
         case ItemKind::symbolic_link: return '2';
@@ -63,13 +77,14 @@ char type_of(ItemKind kind) {
 
 }  // namespace
 
-std::string tar_header(const Item& item) {
+std::string tar_header(const Item& item, const std::vector<Attribute>& attributes) {
     const std::string name = item.kind == ItemKind::folder ? item.path + "/" : item.target_path();
     const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
     std::string extended;
     if (name.size() > kNameBytes) extended += record("path", name);
     if (item.link.size() > kNameBytes) extended += record("linkpath", item.link);
     if (bytes > kMostOctal) extended += record("size", std::to_string(bytes));
+    for (const Attribute& each : attributes) extended += record(key_of(each), each.value);
     std::string header;
     if (!extended.empty()) {
         header = block_of("PaxHeader", "", 'x', extended.size(), item.identity) + extended;

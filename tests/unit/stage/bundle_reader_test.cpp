@@ -1,9 +1,11 @@
 // Bundles with an index that no drain would write. Their checksums are correct, so each bundle is refused because of its contents.
 #include "stage/bundle_reader.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include "../error_of.hpp"
 #include "../temporary_directory.hpp"
 #include "base/checksum.hpp"
+#include "stage/attributes.hpp"
 #include "stage/bundle_set.hpp"
 #include "stage/extract.hpp"
 
@@ -38,7 +41,16 @@ Named named(const std::string& name, ItemKind kind = ItemKind::file, const std::
              .data_at = kDataAt,
              .data_bytes = is_file ? kDataBytes : 0,
              .mtime_ns = 1234567890123456789,
-             .sum = is_file ? Checksum::of(kData, kDataBytes) : 0}};
+             .sum = is_file ? Checksum::of(kData, kDataBytes) : 0,
+             .attributes_bytes = 0,
+             .reserved = 0}};
+}
+
+Named with_attributes(const std::string& name, const std::string& attributes) {
+    Named made = named(name);
+    made.link = attributes;  // of a file: no link, so the attributes follow the name
+    made.entry.attributes_bytes = static_cast<uint32_t>(attributes.size());
+    return made;
 }
 
 std::string index_of(std::vector<Named> members) {
@@ -161,6 +173,50 @@ TEST(BundleReader, OtherKindsAndBytesElsewhereAreRefused) {
     const std::string hard = write(folder / "a.tar", {named("a", ItemKind::hard_link, "/etc/passwd")});
     EXPECT_TRUE(says(message_of(hard, folder / "out"), "which is no file in it"));
     EXPECT_TRUE(std::filesystem::is_empty(folder / "out"));
+}
+
+TEST(BundleReader, AttributesOfTheUserAreSetAndOthersRefused) {
+    const TemporaryDirectory folder;
+    const std::vector<Attribute> attributes = {{"user.a=b", std::string("1\n\0x", 4)}, {"user.empty", ""}};
+    EXPECT_EQ(unpacked(packed(attributes)), attributes);
+    take(write(folder / "a.tar", {with_attributes("good", packed(attributes))}), folder / "out", "");
+    const Descriptor made(::open((folder / "out/good").c_str(), O_RDONLY | O_CLOEXEC));
+    std::vector<Attribute> found = user_attributes_of(made.get(), "good");
+    std::ranges::sort(found, {}, &Attribute::name);
+    EXPECT_EQ(found, attributes);
+
+    const std::string whole = packed(attributes);
+    std::vector<std::string> hostile = {whole + "x", whole.substr(0, whole.size() - 1), std::string(8, '\xff')};
+    for (const std::string& name : {std::string("security.capability"), std::string("trusted.x"), std::string("user."),
+                                    std::string(), std::string("user.a\0b", 8)})
+        hostile.push_back(packed({{name, "1"}}));
+    for (const std::string& bytes : hostile) {
+        const std::string path = write(folder / "a.tar", {with_attributes("bad", bytes)});
+        EXPECT_TRUE(says(message_of(path, folder / "out"), "are damaged, or not those of a user")) << bytes;
+        EXPECT_FALSE(std::filesystem::exists(folder / "out/bad")) << bytes;
+    }
+    Named outside = with_attributes("outside", whole);
+    ++outside.entry.attributes_bytes;
+    EXPECT_TRUE(says(message_of(write(folder / "a.tar", {outside}), folder / "out"), "lies outside of it"));
+}
+
+// Version 1 had no attributes. A later version may have fields that this one does not know, at the end of each entry.
+TEST(BundleReader, ShorterAndLongerEntriesAreRead) {
+    for (const size_t entry_bytes : {size_t{kFirstEntryBytes}, sizeof(BundleEntry) + 24}) {
+        const TemporaryDirectory folder;
+        const std::string index = index_of({named("a"), named("b")});
+        std::string other;
+        for (size_t i = 0; i < 2; ++i) {
+            std::string entry = index.substr(i * sizeof(BundleEntry), sizeof(BundleEntry));
+            entry.resize(entry_bytes, '\xff');
+            other += entry;
+        }
+        other += index.substr(2 * sizeof(BundleEntry));
+        BundleEnd end = end_of(other, 2);
+        end.version = entry_bytes == kFirstEntryBytes ? 1 : kBundleVersion;
+        end.entry_bytes = static_cast<uint32_t>(entry_bytes);
+        EXPECT_EQ(take(write(folder / "a.tar", other, end), folder / "out", "b"), kDataBytes) << entry_bytes;
+    }
 }
 
 TEST(BundleReader, EndsThatLieAreRefused) {
