@@ -38,6 +38,7 @@ def checks() -> list[Check]:
         Check("environment variables", (python, "scripts/check_variables.py")),
         Check("public headers alone", (python, "scripts/check_headers.py")),
         Check("files: length, names, columns", (python, "scripts/check_files.py")),
+        Check("commands in messages", (python, "scripts/check_remedies.py")),
         Check("links", (python, "scripts/check_links.py")),
         Check("plain English", (python, "scripts/check_language.py")),
         Check("size of classes", (python, "scripts/check_classes.py")),

@@ -24,6 +24,7 @@ PAGE = """
 | `bindings/python/` | extension | the C contract only |
 | `python/tailrace/launch/` | starting programs | - |
 | `python/tailrace/study/` | runs | launch |
+| `python/tailrace/cli/` | the command line | launch, study |
 | `bench/` | | |
 """
 CMAKE = (
@@ -43,6 +44,8 @@ CLEAN = {
     "python/tailrace/__init__.py": "from tailrace import process\nfrom tailrace._core import TYPES\n",
     "python/tailrace/__main__.py": "from tailrace.study import plan\n",
     "python/tailrace/process.py": "from tailrace import _core\n",
+    "python/tailrace/cli/__init__.py": "",
+    "python/tailrace/cli/commands.py": 'COMMANDS = {"drain": "Carries files."}\n',
     "python/tailrace/launch/__init__.py": "",
     "python/tailrace/launch/mpi.py": "from tailrace import process\n",
     "python/tailrace/study/__init__.py": "",
@@ -74,7 +77,16 @@ def run(repository: Path, script: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-SCRIPTS = ["check_direction", "check_headers", "check_files", "check_links", "check_language", "check_classes", "check_variables"]
+SCRIPTS = [
+    "check_direction",
+    "check_headers",
+    "check_files",
+    "check_links",
+    "check_language",
+    "check_classes",
+    "check_variables",
+    "check_remedies",
+]
 LONG = " ".join(["word"] * 36)
 MEMBERS = "".join(f"    int member{number}_;\n" for number in range(16))
 LINES = "    //\n" * 301
@@ -155,6 +167,20 @@ def test_clean_repository_passes(repository: Path, script: str) -> None:
         ("check_files", "left.nc", "CDF\1\0", "left.nc: is no text file"),
         ("check_variables", "src/base/a.cpp", '\ngetenv("TAILRACE_TRACE")', "src/base/a.cpp:2: TAILRACE_TRACE as text"),
         ("check_variables", "python/tailrace/a.py", 'KEY = "TAILRACE_TRASE"\n', "a.py:1: TAILRACE_TRASE is not in src/environment"),
+        (
+            "check_remedies",
+            "python/tailrace/a.py",
+            'x = f"{a}: run `tailrace drain resume {b.c}` on it"\n',
+            "python/tailrace/a.py:1: `tailrace drain resume {b.c}`: write quoted(b.c)",
+        ),
+        ("check_remedies", "python/tailrace/a.py", 'x = f"run tailrace drain x -s {q(b)}"\n', "write quoted(q(b))"),
+        ("check_remedies", "python/tailrace/a.py", 'x = f"`tailrace drain {quoted(a)} {b}`"\n', "write quoted(b)"),
+        (
+            "check_remedies",
+            "python/tailrace/a.py",
+            'x = f"remove it (chmod +t {b})"\n',
+            "`remove it (chmod +t {b}`: write quoted(b)",
+        ),
         ("check_links", "docs/a.md", "[a](b.md)", "docs/a.md:1: b.md: no such file"),
         ("check_links", "docs/a.md", "# One\n[a](#two)", "docs/a.md:2: #two: the page has no such heading"),
         ("check_language", "README.md", f"{LONG}.\n", "README.md:1: page: 36 words in the sentence that begins 'word"),

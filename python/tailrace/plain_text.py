@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -13,6 +14,24 @@ def plain(text: str) -> str:
 def plain_lines(text: str) -> str:
     """`plain` for a text of several lines: each line by itself."""
     return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
+
+
+_ESCAPES = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": r"\\", "'": r"\'"}
+
+
+def quoted(word: str | os.PathLike[str]) -> str:
+    """A word of a command that a message names, so that a shell reads it as one word with these characters when the user copies
+    it. What a terminal would obey becomes an escape in $'...', which bash, zsh and ksh know."""
+    text = os.fspath(word)
+    if not text.isprintable():
+        return "$'" + "".join(_ESCAPES.get(c) or (c if c.isprintable() else _octal(c)) for c in text) + "'"
+    import shlex
+
+    return shlex.quote(text)
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
 
 
 def say(text: str) -> None:

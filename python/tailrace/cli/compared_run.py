@@ -16,7 +16,7 @@ from tailrace.compare.differences import Difference
 from tailrace.compare.remedy import STEM, found_remedy
 from tailrace.compare.turns import PLACED, PLAIN, WAYS, check_program, command_of
 from tailrace.place.placing import has_rules
-from tailrace.plain_text import plain_lines, say
+from tailrace.plain_text import plain_lines, quoted, say
 from tailrace.quantities import seconds_text
 from tailrace.report.wording import interval_text, ratio_text
 from tailrace.toml_table import TomlError
@@ -99,9 +99,14 @@ def _print(found: Comparison, folder: Path, *, recorded: bool) -> None:
     for text in (*_claimed_texts(found), *_difference_texts(found.difference), *_other_texts(found)):
         console.print(output.plain(text), markup=False, soft_wrap=True)
     if found.keep:
-        how = f"To keep it, run the command with `tailrace run --config {found.command.config} -- ...`. These of its lines do it:"
+        command = f"`tailrace run --config {quoted(found.command.config)} -- ...`"
+        how = f"To keep it, run the command with {command}. These of its lines do it:"
         console.print(plain_lines(f"{how}\n{found.keep.rstrip()}"), markup=False, soft_wrap=True)
-    logs = f"`tailrace report {folder}/{PLAIN} {folder}/{PLACED}` puts the last two runs side by side" if recorded else ""
+    logs = (
+        f"`tailrace report {quoted(folder / PLAIN)} {quoted(folder / PLACED)}` puts the last two runs side by side"
+        if recorded
+        else ""
+    )
     console.print(output.plain(f"{folder} has {RESULT}, and what the runs printed. {logs}".strip()), markup=False, soft_wrap=True)
 
 

@@ -13,6 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tailrace.cli import output
+from tailrace.plain_text import quoted
 
 if TYPE_CHECKING:
     from tailrace.ensemble.ensemble import Ensemble
@@ -80,7 +81,9 @@ def init(
 
     with reported():
         path = write_draft(model, command or [], Path())
-    output.console().print(output.escape(f"{path}: name parameters and results in it, then: tailrace ensemble check {path}"))
+    output.console().print(
+        output.escape(f"{path}: name parameters and results in it, then: tailrace ensemble check {quoted(path)}")
+    )
 
 
 @group.command()
@@ -173,7 +176,7 @@ def _run(file: Path, out: Path | None, workers: int | None, engine: str | None, 
             try:
                 summary = ensemble.run(finished, **how)
             except KeyboardInterrupt:
-                console.print(output.escape(f"interrupted; continue with: tailrace ensemble resume {file}"))
+                console.print(output.escape(f"interrupted; continue with: tailrace ensemble resume {quoted(file)}"))
                 raise typer.Exit(INTERRUPTED) from None
     table, page = ensemble.folder.out / "members.csv", ensemble.folder.out / "index.html"
     if as_json:

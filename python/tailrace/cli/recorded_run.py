@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tailrace.cli.run_options import RunOptions
-from tailrace.plain_text import say
+from tailrace.plain_text import quoted, say
 from tailrace.trace import launch
 from tailrace.trace.log_folder import NotTraceable, make_log_folder, write_new
 from tailrace.trace.program_file import launch_warning
@@ -58,7 +58,7 @@ class Recording:
             write_new(folder, "run.json", json.dumps(record, indent=2) + "\n", self.options.share)
         except OSError as error:
             say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
-        say(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it")
+        say(f"tailrace: the log is in {folder}; `tailrace trace show {quoted(folder)}` shows it")
         _say_counted(folder)
         _name_unrecorded(folder)
 
@@ -125,7 +125,7 @@ def _name_unrecorded(folder: Path) -> None:
         if sum(path.stat().st_size for path in paths) > MOST_READ_BYTES:
             say(
                 f"tailrace: the logs have more than {MOST_READ_BYTES >> 20} MiB, so processes without a log were not looked for; "
-                f"`tailrace coverage {folder}` lists them"
+                f"`tailrace coverage {quoted(folder)}` lists them"
             )
             return
         texts = unrecorded_in(read_starts(folder))
@@ -134,4 +134,4 @@ def _name_unrecorded(folder: Path) -> None:
     for text in texts[:MOST_NAMED]:
         say(f"tailrace: without a log: {text}")
     if len(texts) > MOST_NAMED:
-        say(f"tailrace: and {len(texts) - MOST_NAMED} more; `tailrace coverage {folder}` lists them")
+        say(f"tailrace: and {len(texts) - MOST_NAMED} more; `tailrace coverage {quoted(folder)}` lists them")

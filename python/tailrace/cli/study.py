@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from tailrace.cli import output
 from tailrace.cli.plain_console import PlainConsole
+from tailrace.plain_text import quoted
 from tailrace.report import table, wording
 from tailrace.results.comparison import judge, summarize
 from tailrace.results.runs import Case, RunResult
@@ -57,7 +58,7 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
         output.fail(str(error), as_json)
         return 2
     except KeyboardInterrupt:
-        again = f"tailrace study {file}" + (f" --out {out}" if out else "")
+        again = f"tailrace study {quoted(file)}" + (f" --out {quoted(out)}" if out else "")
         output.fail(f"interrupted; finished runs are kept. Continue with: {again}")
         return INTERRUPTED
     page = study.out / "report.html"
@@ -162,7 +163,7 @@ def _show_results(study: Study, page: Path, as_json: bool) -> None:
     recorded = [result for result in study.measured if result.trace]
     if recorded:
         folder = study.out / recorded[0].trace
-        shown = f"{shown_path(folder.parent)}; `tailrace trace phases {shown_path(folder)}` shows one"
+        shown = f"{shown_path(folder.parent)}; `tailrace trace phases {quoted(shown_path(folder))}` shows one"
         console.print(output.plain(f"Traces:  {shown}"), markup=False, soft_wrap=True)
 
 

@@ -10,6 +10,7 @@ import typer
 from tailrace import contract
 from tailrace.cli import output
 from tailrace.cli.choices import OnlyStream
+from tailrace.plain_text import quoted
 
 
 def command(
@@ -58,11 +59,9 @@ def _print(directory: Path, answers: dict[str, dict[str, Any]], deep: bool) -> N
         for note in answer["notes"]:
             console.print(output.plain(f"  note: {note}"), markup=False, soft_wrap=True)
         if any(problem["remedy"] == "repair" for problem in answer["problems"]):
-            console.print(
-                output.plain(f"  `tailrace repair {directory} -s {name}` keeps the undamaged steps, and moves the others aside."),
-                markup=False,
-                soft_wrap=True,
-            )
+            command = f"`tailrace repair {quoted(directory)} -s {quoted(name)}`"
+            text = f"  {command} keeps the undamaged steps, and moves the others aside."
+            console.print(output.plain(text), markup=False, soft_wrap=True)
 
 
 def _verdict(directory: Path, name: str, answer: dict[str, Any]) -> str:
@@ -74,4 +73,4 @@ def _verdict(directory: Path, name: str, answer: dict[str, Any]) -> str:
         return "[green]being written[/]"
     if answer["ok"]:
         return "[green]ok[/]"
-    return f"[yellow]whole[/]; the index is missing: run {output.escape(f'`tailrace index {directory} -s {name}`')}"
+    return f"[yellow]whole[/]; the index is missing: run {output.escape(f'`tailrace index {quoted(directory)} -s {quoted(name)}`')}"

@@ -17,6 +17,7 @@ from tailrace.place.files import folders_of, tree_files
 from tailrace.place.mapping import MappingError
 from tailrace.place.placing import PLACE_KEY, Placing
 from tailrace.place.stage_rules import StageRules, read_stage
+from tailrace.plain_text import quoted
 from tailrace.process import run_program, tail
 from tailrace.stage import bundles
 from tailrace.stage.drain import StageError
@@ -205,7 +206,7 @@ def _placing(command: Command, copy: Path, way: str) -> Placing:
                 where = os.path.relpath(folder, copy)
                 raise CompareError(
                     f"{where}: the tree of the rules already has files, which a plain run does not find: "
-                    f"`tailrace tree undo --config {command.config}` moves them back"
+                    f"`tailrace tree undo --config {quoted(command.config)}` moves them back"
                 )
     return placing
 

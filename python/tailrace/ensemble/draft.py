@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tailrace.ensemble.values import EnsembleError
+from tailrace.plain_text import quoted
 from tailrace.toml_table import literal
 
 FILE = "ensemble.toml"
@@ -40,7 +41,7 @@ def draft(model: Path, shown: str, command: Sequence[str]) -> str:
             f"{model}: the ensemble file must be outside of the model's directory: start this in the folder above it"
         )
     return f"""# An ensemble of {shown}. docs/ensembles.md explains every key.
-# Next: mark where parameters belong, then `tailrace ensemble check {FILE}`, then `tailrace ensemble run {FILE}`.
+# Next: mark where parameters belong, then `tailrace ensemble check {quoted(FILE)}`, then `tailrace ensemble run {quoted(FILE)}`.
 
 command = {literal(words)}  # runs in the member's own directory: {shlex.join(words)}
 

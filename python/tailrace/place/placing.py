@@ -13,6 +13,7 @@ from tailrace.place.files import RUN_FILE, PlacedFile, all_flat
 from tailrace.place.mapping import Mapping
 from tailrace.place.rules import TreeRule, read_rules
 from tailrace.place.stage_rules import StageRecord, StageRules, read_stage
+from tailrace.plain_text import quoted
 from tailrace.toml_table import TomlError, read_toml
 
 PLACE_KEY = "TAILRACE_PLACE"
@@ -56,7 +57,7 @@ class Placing:
         if not self._flat_before:
             return []
         text = f"{len(self._flat_before):,} files of the rules lie flat and stay in use there: {_names(self._flat_before)}"
-        return [f"{text}; `tailrace tree apply --config {self.config}` moves them", *self._two(self._flat_before.values())]
+        return [f"{text}; `tailrace tree apply --config {quoted(self.config)}` moves them", *self._two(self._flat_before.values())]
 
     def nodes_without_scratch(self) -> list[str]:
         """Nodes on which processes did not find the run's scratch folder, and so staged no file."""
@@ -70,7 +71,7 @@ class Placing:
         if new:
             said.append(
                 f"{len(new):,} files were made without the rules and lie flat: {_names(new)}; a static program, or one that "
-                f"Tailrace is not in, has made them; `tailrace tree apply --config {self.config}` moves them"
+                f"Tailrace is not in, has made them; `tailrace tree apply --config {quoted(self.config)}` moves them"
             )
         return said
 
@@ -80,7 +81,7 @@ class Placing:
             return []
         return [
             f"{len(two):,} names have two files, one flat and one in the tree, and programs get that of the tree: {_names(two)}; "
-            f"`tailrace place check --config {self.config}` lists them; remove or rename one of each"
+            f"`tailrace place check --config {quoted(self.config)}` lists them; remove or rename one of each"
         ]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from tailrace.json_text import parse_json
 from tailrace.place.files import flat_files, tree_files, tree_folders
 from tailrace.place.mapping import Mapping
+from tailrace.plain_text import quoted
 
 JOURNAL = ".tailrace-tree.json"  # in each folder that has a tree
 VERSION = 1
@@ -39,7 +40,7 @@ def apply(data: bytes, folder: str, advance: Advance = lambda moved: None) -> Ou
     mapping = Mapping(data)
     before = recorded_rules(folder)
     if before is not None and before != data:
-        raise TreeError(f"{folder}: its tree has other rules: `tailrace tree undo {folder}` first, then apply the new ones")
+        raise TreeError(f"{folder}: its tree has other rules: `tailrace tree undo {quoted(folder)}` first, then apply the new ones")
     _record(folder, data, "applying")
     outcome = Outcome()
     for logical, physical in _moves(mapping, folder):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailrace.place.stage_rules import StageNode
+from tailrace.plain_text import quoted
 from tailrace.quantities import bytes_text, number_of, seconds_text
 from tailrace.stage.node_staging import MOST_NAMED, Delivered
 
@@ -67,7 +68,7 @@ class OfNode:
     @property
     def resume(self) -> str:
         on_node = f" on {self.node.name}" if self.is_one_of_several else ""
-        return f"`tailrace drain resume {self.node.scratch}`{on_node} continues"
+        return f"`tailrace drain resume {quoted(self.node.scratch)}`{on_node} continues"
 
     def torn_names(self) -> list[str]:
         return [f"{path} (of {self.node.name})" if self.is_one_of_several else path for path in self.delivered.torn]

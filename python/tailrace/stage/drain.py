@@ -27,6 +27,11 @@ def shown_name(escaped: str) -> str:
     return plain(unquote_to_bytes(escaped).decode(errors="backslashreplace"))
 
 
+def name_of(escaped: str) -> str:
+    """The name itself, for calls of the system."""
+    return os.fsdecode(unquote_to_bytes(escaped))
+
+
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -57,22 +62,22 @@ def status(scratch: Path, wait_s: float | None = None) -> dict[str, Any]:
     why that stopped. Raises StageError."""
     for found in answers("status", str(scratch), *([] if wait_s is None else ["--wait", str(wait_s)])):
         del found["kind"]
-        found["target"] = os.fsdecode(unquote_to_bytes(found["target"]))
+        found["target"] = name_of(found["target"])
         _show_names(found["left"])
         return found
     raise StageError(f"tailraced ended while it examined {scratch}, without an error message: run the command again")
 
 
 def leftovers(folder: Path, *, remove: bool = False, any_node: bool = False) -> tuple[list[dict[str, Any]], int]:
-    """The files and folders that killed jobs have left below a folder, and how many folders could not be read. Each has path, of,
-    state, node, made_s, files, bytes and removed. Raises StageError."""
+    """The files and folders that killed jobs have left below a folder, and how many folders could not be read. Each has path
+    (readable), folder (above it, as it is), of, state, node, made_s, files, bytes and removed. Raises StageError."""
     found: list[dict[str, Any]] = []
     options = [*(["--remove"] if remove else []), *(["--any-node"] if any_node else [])]
     for line in answers("scavenge", str(folder), *options):
         if line["kind"] == "end":
             return found, int(line["unreadable_folders"])
         del line["kind"]
-        found.append({**line, "path": shown_name(line["path"])})
+        found.append({**line, "path": shown_name(line["path"]), "folder": os.path.dirname(name_of(line["path"]))})
     raise StageError(f"tailraced ended while it searched {folder}, without an error message: run the command again")
 
 

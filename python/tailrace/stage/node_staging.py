@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.place.stage_rules import StageNode, expanded_scratch
+from tailrace.plain_text import quoted
 from tailrace.stage import drain, name_lists
 from tailrace.stage.beside import Beside
 from tailrace.stage.drain import Progress, StageError
@@ -52,7 +53,7 @@ class Delivered:
 
     @staticmethod
     def stopped(why: str, scratch: str) -> Delivered:
-        return Delivered(stopped_because=why, remedy=f"`tailrace drain resume {scratch}` continues")
+        return Delivered(stopped_because=why, remedy=f"`tailrace drain resume {quoted(scratch)}` continues")
 
 
 class NodeStaging:
@@ -117,7 +118,9 @@ class NodeStaging:
             torn = torn_on_scratch(scratch.path, order.base, Path(order.log))
         except (LogError, OSError) as error:
             scratch.release()
-            remedy = f"`tailrace drain copy {scratch.path} {order.target}` delivers all of them and marks none as torn"
+            remedy = (
+                f"`tailrace drain copy {quoted(scratch.path)} {quoted(order.target)}` delivers all of them and marks none as torn"
+            )
             return Delivered(stopped_because=f"which files are torn is not known: {error}", remedy=remedy)
         try:
             new = self._set_aside(doubles)

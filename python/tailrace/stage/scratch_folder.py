@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.json_text import parse_json
+from tailrace.plain_text import quoted
 from tailrace.stage.drain import StageError, answers
 from tailrace.stage.order import StageOrder
 
@@ -170,7 +171,7 @@ def _check_place(named: str, real: str, base: str) -> None:
         if others_may or of.st_uid not in (0, os.geteuid()):
             raise StageError(
                 f"scratch = {named}: other users may rename files in {folder}, so files in it are not safe: "
-                f"name a folder of your own, or have its owner set the sticky bit (chmod +t {folder})"
+                f"name a folder of your own, or have its owner set the sticky bit (chmod +t {quoted(folder)})"
             )
         if folder == "/":
             return

@@ -12,6 +12,7 @@ from typing import Any
 from tailrace.launch.job_nodes import nodes_of
 from tailrace.place.compiled import write_rules
 from tailrace.place.stage_rules import StageNode, StageRecord, StageRules
+from tailrace.plain_text import quoted
 from tailrace.quantities import bytes_text
 from tailrace.stage import name_lists
 from tailrace.stage.agents import Agent, Agents
@@ -95,7 +96,7 @@ class Staging:
             said = [_no_agent(agent) for agent in self._agents.lost]
         if not others:
             return [
-                f"files are staged in {own}; if this command is killed, `tailrace drain resume {own}` delivers them",
+                f"files are staged in {own}; if this command is killed, `tailrace drain resume {quoted(own)}` delivers them",
                 *said,
             ]
         named = ", ".join(f"{node.name}:{node.scratch}" for node in self._nodes()[:MOST_NAMED])
@@ -107,7 +108,7 @@ class Staging:
         ]
 
     def _say_left(self, node: StageNode, text: str) -> None:
-        remedy = f"`tailrace drain resume {node.scratch}` on {node.name} delivers what is left there"
+        remedy = f"`tailrace drain resume {quoted(node.scratch)}` on {node.name} delivers what is left there"
         self._say(f"{self._job_text}: not at its target yet: {node.name}:{node.scratch}: {text}; {remedy}")
 
     def name_left(self, left_s: float) -> None:

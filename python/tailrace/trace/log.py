@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.fnv import fnv1a
+from tailrace.plain_text import quoted
 from tailrace.regular_file import open_regular
 from tailrace.trace.merged import MERGED_CHUNK, Records, records_of
 
@@ -155,7 +156,7 @@ def logs_of(folder: Path) -> list[Path]:
         raise LogError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; name the folder of a recorded run")
     paths = sorted(folder.glob("*.trace"))
     if not paths:
-        raise LogError(f"{folder}: no logs of calls in it; `tailrace run --log {folder} -- COMMAND` makes them")
+        raise LogError(f"{folder}: no logs of calls in it; `tailrace run --log {quoted(folder)} -- COMMAND` makes them")
     return paths
 
 

@@ -13,6 +13,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tailrace.plain_text import quoted
+
 OWNER = "owner"
 FOLDER_MODES = {OWNER: 0o700, "group": 0o750, "all": 0o755}  # who may read the logs -> rights of the folder
 FILE_MODES = {OWNER: 0o600, "group": 0o640, "all": 0o644}  # as src/trace/log_file.cpp has them
@@ -73,7 +75,7 @@ def _refuse_folder_of_others(folder: Path, status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
         raise NotTraceable(f"{folder}: belongs to user {status.st_uid}; name a new folder with --log")
     if status.st_mode & OTHERS_WRITE:
-        raise NotTraceable(f"{folder}: others can write there; chmod go-w {folder}, or name a new folder with --log")
+        raise NotTraceable(f"{folder}: others can write there; chmod go-w {quoted(folder)}, or name a new folder with --log")
 
 
 def _check_shared_maps(directory: int) -> None:

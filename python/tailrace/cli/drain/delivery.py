@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from tailrace.cli import output
+from tailrace.plain_text import quoted
 from tailrace.quantities import number_of
 from tailrace.stage import drain, name_lists
 from tailrace.stage.delivery import copied_before
@@ -52,7 +53,7 @@ def _torn(scratch: Path, log: Path | None) -> list[str]:
         return torn_on_scratch(str(scratch), base, log) if base else torn_below(scratch, log)
     except (LogError, OSError) as error:
         raise drain.StageError(
-            f"{error}: so it is not known which files are torn. `tailrace drain copy {scratch} TARGET` delivers all files"
+            f"{error}: so it is not known which files are torn. `tailrace drain copy {quoted(scratch)} TARGET` delivers all files"
         ) from None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from tailrace.cli import output
 from tailrace.cli.drain.choices import Log, Scratch, Wait
 from tailrace.cli.drain.delivery import deliver
+from tailrace.plain_text import quoted
 from tailrace.stage import drain
 from tailrace.stage.drain import StageError
 from tailrace.stage.scratch_folder import run_of
@@ -23,7 +24,7 @@ def command(scratch: Scratch, wait_s: Wait = 0, log: Log = None, as_json: output
     """
     status = drain.status(scratch)
     if not status["target"]:
-        raise StageError(f"{scratch} was not drained before: `tailrace drain copy {scratch} TARGET` begins")
+        raise StageError(f"{scratch} was not drained before: `tailrace drain copy {quoted(scratch)} TARGET` begins")
     if log is None and (run := run_of(scratch)):
         log = Path(run["log"])
     deliver(scratch, Path(status["target"]), status["sink"], status["bundle_bytes"], wait_s, log, as_json=as_json)

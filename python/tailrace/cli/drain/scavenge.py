@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tailrace.cli import output
+from tailrace.plain_text import quoted
 from tailrace.quantities import seconds_text
 from tailrace.stage import drain
 
@@ -42,6 +43,8 @@ def command(
         found += [each for each in more if each["state"] != "in use"]
         unreadable += skipped
     if as_json:
+        for each in found:
+            del each["folder"]
         output.print_json({"found": found, "unreadable_folders": unreadable})
     else:
         for each in found:
@@ -63,7 +66,7 @@ def _verdict(each: dict[str, Any]) -> str:
         case "abandoned":
             return "would be removed"
         case "undelivered":
-            return f"stays, because files are not delivered (`tailrace drain resume {Path(each['path']).parent}`)"
+            return f"stays, because files are not delivered (`tailrace drain resume {quoted(each['folder'])}`)"
         case "elsewhere":
             return f"stays, because node {each['node']} made it (run the command there, or give --any-node)"
         case _:

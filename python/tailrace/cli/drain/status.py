@@ -11,6 +11,7 @@ import typer
 from tailrace.cli import output
 from tailrace.cli.drain.choices import Scratch
 from tailrace.cli.drain.delivery import print_left
+from tailrace.plain_text import quoted
 from tailrace.quantities import seconds_text
 from tailrace.stage import drain
 from tailrace.stage.scratch_folder import run_of
@@ -62,7 +63,7 @@ def _texts(scratch: Path, status: dict[str, Any]) -> list[str]:
 
 
 def _outcome(scratch: Path, status: dict[str, Any], now: float) -> str:
-    remedy = f"`tailrace drain resume {scratch}` continues"
+    remedy = f"`tailrace drain resume {quoted(scratch)}` continues"
     run = run_of(scratch)
     of_run = bool(run) and run.get("process") == status["process"]  # no drain has begun since
     match status["outcome"]:
@@ -71,7 +72,7 @@ def _outcome(scratch: Path, status: dict[str, Any], now: float) -> str:
         case "killed" if of_run:
             return f"the run of process {status['process']} was killed before its files were delivered; {remedy}"
         case "none":
-            return f"not drained yet: `tailrace drain copy {scratch} TARGET` begins"
+            return f"not drained yet: `tailrace drain copy {quoted(scratch)} TARGET` begins"
         case "running":
             return f"process {status['process']} has been draining it for {seconds_text(max(now - status['started_s'], 0))}"
         case "killed":
