@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import re
@@ -68,8 +69,8 @@ def delivered(target: Path, sink: str) -> Content:
     if not target.exists() or sink == "mirror":
         return files_below(target)
     found: Content = {}
-    for bundle in sorted(target.glob("*.tar")):
-        with tarfile.open(bundle, encoding="utf-8", errors="surrogateescape") as tar:
+    for bundle in sorted(target.glob("*.tar*")):
+        with open_bundle(bundle) as tar:
             for member in tar:
                 name = os.fsencode(member.name)
                 if member.issym():
@@ -79,13 +80,22 @@ def delivered(target: Path, sink: str) -> Content:
     return found
 
 
+def open_bundle(bundle: Path) -> tarfile.TarFile:
+    """A compressed bundle as the program zstd decompresses it."""
+    options = {"encoding": "utf-8", "errors": "surrogateescape"}
+    if bundle.suffix != ".zst":
+        return tarfile.open(bundle, **options)
+    plain = subprocess.run(["zstd", "--quiet", "--decompress", "--stdout", bundle], check=True, capture_output=True).stdout
+    return tarfile.open(fileobj=io.BytesIO(plain), **options)
+
+
 @dataclass
 class DrainCase:
     program: Path
     faults: Path
     scratch: Path
     target: Path
-    sink: str = "mirror"
+    sink: str = "mirror"  # or bundle, or zstd: bundles that are compressed
     options: tuple[str, ...] = ("--files", "7")
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -99,7 +109,11 @@ class DrainCase:
 
     def drain(self, **fault: str) -> subprocess.CompletedProcess[str]:
         """`fault`: variables of tests/faults/drain.c, in lower case."""
-        return self.call("copy", "--sink", self.sink, *self.options, **fault)
+        return self.call("copy", *self.form, *self.options, **fault)
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        return ("--sink", "bundle", "--compression", "zstd") if self.sink == "zstd" else ("--sink", self.sink)
 
     def beside(self, quiet: str = "0", **fault: str) -> subprocess.CompletedProcess[str]:
         """Copies once what a program that runs has closed."""

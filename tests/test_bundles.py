@@ -16,14 +16,16 @@ from tailrace.stage.drain import StageError
 from tests.drain_states import DrainCase, files_below, make_files
 
 
-@pytest.fixture
-def bundle(build_dir: Path, tmp_path: Path, rng: random.Random) -> Path:
+@pytest.fixture(params=["bundle", "zstd"])
+def bundle(request: pytest.FixtureRequest, build_dir: Path, tmp_path: Path, rng: random.Random) -> Path:
     (tmp_path / "scratch").mkdir(mode=0o700)
-    case = DrainCase(build_dir / "bin/tailraced", Path(), tmp_path / "scratch", tmp_path / "target", "bundle", ())
+    case = DrainCase(build_dir / "bin/tailraced", Path(), tmp_path / "scratch", tmp_path / "target", request.param, ())
     make_files(case.scratch, rng)
     (case.scratch / "space and ü").write_text("with a space")
+    (case.scratch / "large").write_bytes(rng.randbytes(100_000) * 33)  # its frames begin and end within files
+    (case.scratch / "largest").write_bytes(rng.randbytes(9 << 20))  # more than the drain has in memory
     assert case.drain().returncode == 0
-    (made,) = case.target.glob("*.tar")
+    (made,) = case.target.iterdir()
     return made
 
 
@@ -121,15 +123,16 @@ def test_what_is_no_bundle_or_damaged_is_refused(tailrace_command: list[str], bu
     assert "name the files to extract" in " ".join(call(tailrace_command, "extract", bundle, status=2).split())
     whole = bundle.read_bytes()
     ((member,), _) = members(bundle, ["space and ü"])
-    at = member["data_at"]
+    # A byte of the file, or of the first frame.
+    damage = (member["data_at"] + 3, "their checksum is another") if bundle.suffix == ".tar" else (1000, "are damaged: zstd")
     for place, text in (
-        (at + 3, "their checksum is another"),
+        damage,
         (len(whole) - 80, "its index is damaged"),
         (len(whole) - 20, "64 bytes"),
     ):
         bundle.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(StageError, match=text):
-            extract(bundle, tmp_path / "out", ["space and ü"])
+            extract(bundle, tmp_path / "out", ["space and ü"] if place != 1000 else ["-dash"])
         assert files_below(tmp_path / "out") == {}
     for length in (0, 63, len(whole) // 2, len(whole) - 1):
         bundle.write_bytes(whole[:length])

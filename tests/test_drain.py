@@ -19,7 +19,7 @@ import pytest
 
 from tests.drain_states import NAMES, STATES, DrainCase, delivered, files_below, make_files
 
-SINKS = ("mirror", "bundle")
+SINKS = ("mirror", "bundle", "zstd")
 Make = Callable[..., DrainCase]
 
 
@@ -62,11 +62,15 @@ def test_everything_is_delivered_and_scratch_is_empty(new_case: Make, sink: str,
                 assert (now.st_mode, now.st_mtime_ns) == (was.st_mode, was.st_mtime_ns), name
 
 
-def test_gnu_tar_reads_a_bundle(new_case: Make, rng: random.Random, tmp_path: Path) -> None:
-    case = new_case("bundle", options=())
+@pytest.mark.parametrize(("sink", "ending"), [("bundle", ".tar"), ("zstd", ".tar.zst")])
+def test_gnu_tar_reads_a_bundle(new_case: Make, rng: random.Random, tmp_path: Path, sink: str, ending: str) -> None:
+    case = new_case(sink, options=())
     made = make_files(case.scratch, rng)
+    (case.scratch / "large").write_bytes(large := rng.randbytes(1 << 20) * 20)  # in several frames
+    made[b"large"] = large
     assert case.drain().returncode == 0
-    (bundle,) = case.target.glob("*.tar")
+    (bundle,) = case.target.iterdir()
+    assert bundle.name.endswith("-000001" + ending)
     out = tmp_path / "out"
     out.mkdir()
     listing = subprocess.run(["tar", "-C", out, "-xf", bundle], capture_output=True, text=True, check=False)

@@ -43,7 +43,9 @@ def states_of(folder: Path, **options: bool) -> list[tuple[str, str, bool]]:
     return [(each["of"], each["state"], each["removed"]) for each in found]
 
 
-def test_a_killed_drain_is_told_and_resumed(tailrace_command: list[str], case: DrainCase, rng: random.Random) -> None:
+@pytest.mark.parametrize("sink", ["bundle", "zstd"])
+def test_a_killed_drain_is_told_and_resumed(tailrace_command: list[str], case: DrainCase, rng: random.Random, sink: str) -> None:
+    case.sink = sink
     made = make_files(case.scratch, rng)
     before = drain.status(case.scratch)
     assert (before["outcome"], before["staged_files"], before["delivered_files"]) == ("none", len(made), 0)
@@ -58,11 +60,27 @@ def test_a_killed_drain_is_told_and_resumed(tailrace_command: list[str], case: D
     said = call(tailrace_command, "status", case.scratch, status=1)
     assert "the last drain was killed before its end; `tailrace drain resume" in said
     call(tailrace_command, "resume", case.scratch)
+    ending = ".tar" if sink == "bundle" else ".tar.zst"
+    assert all(path.name.endswith(ending) for path in case.target.iterdir())
     assert delivered(case.target, "bundle") == made
     assert "and everything is delivered" in call(tailrace_command, "status", case.scratch)
     ended = json.loads(call(tailrace_command, "status", case.scratch, "--json"))
     assert (ended["outcome"], ended["staged_files"], ended["to_remove"], ended["left"]) == ("ended", 0, 0, [])
     assert ended["delivered_files"] >= len(made)
+
+
+def test_a_bundle_that_is_made_again_in_another_form_replaces_the_first(case: DrainCase, rng: random.Random) -> None:
+    made = make_files(case.scratch, rng)
+    case.options = ()
+    for sink, other in (("bundle", "zstd"), ("zstd", "bundle")):
+        case.sink = sink
+        case.drain(state="published 1")
+        assert len(list(case.target.glob("*.tar*"))) == 1, "it has its name, and the journal does not say so"
+        case.sink = other
+    assert case.drain().returncode == 0
+    (bundle,) = case.target.iterdir()
+    assert bundle.name.endswith("-000001.tar")
+    assert delivered(case.target, "bundle") == made
 
 
 def is_staged_file(path: Path, case: DrainCase) -> bool:

@@ -135,12 +135,13 @@ def test_a_name_on_two_nodes_ends_with_1_and_hides_no_file_of_the_target(nodes: 
     }
 
 
-def test_bundles_of_two_nodes_have_the_files_of_each(nodes: FakeNodes) -> None:
-    nodes.configure('sink = "bundle"\nbundles = "results"\n')
+@pytest.mark.parametrize(("text", "ending"), [("", ".tar"), ('compression = "zstd:3"\n', ".tar.zst")])
+def test_bundles_of_two_nodes_have_the_files_of_each(nodes: FakeNodes, text: str, ending: str) -> None:
+    nodes.configure(f'sink = "bundle"\nbundles = "results"\n{text}')
     done = nodes.run("put(f'a.{rank}'); put('same')")
     assert done.returncode == 1, done.stderr
     assert "made on several nodes: out/same" in done.stderr
-    bundles = sorted((nodes.base / "results").glob("*.tar"))
+    bundles = sorted((nodes.base / "results").glob(f"*-000001{ending}"))
     assert [path.name.partition("-")[0] for path in bundles] == ["n1", "n2"]
     for rank, path in enumerate(bundles):
         into = nodes.top / f"extracted.{rank}"

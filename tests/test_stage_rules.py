@@ -73,6 +73,8 @@ def test_a_file_of_a_tree_is_not_staged(tmp_path: Path) -> None:
         ({"files": ["a"], "scratch": "relative"}, "must be an absolute folder"),
         ({"files": ["a"], "sink": "miror"}, "did you mean 'mirror'"),
         ({"files": ["a"], "bundles": "x"}, 'is only for sink = "bundle"'),
+        ({"files": ["a"], "compression": "zstd"}, 'is only for sink = "bundle"'),
+        ({"files": ["a"], "sink": "bundle", "compression": "zstd:20"}, "must be none, zstd or zstd:N with N from 1 to 19"),
         ({"files": ["a"], "min_free": "2 GB"}, "such as '2 GiB'"),
         ({"files": ["a"], "min_free": "999999999999 TiB"}, "more than any disk"),
         ({"files": ["a"], "minfree": "1 B"}, "did you mean `min_free`"),

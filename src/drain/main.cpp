@@ -13,6 +13,7 @@
 #include "stage/drain.hpp"
 #include "stage/early_copier.hpp"
 #include "stage/extract.hpp"
+#include "stage/frames.hpp"
 #include "stage/leftovers.hpp"
 #include "stage/status.hpp"
 
@@ -28,8 +29,9 @@ namespace tailrace {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS] [--torn FILE]\n"
-    "       tailraced announce SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N]\n"
+    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--compression zstd[:N]]\n"
+    "                      [--files N] [--wait SECONDS] [--torn FILE]\n"
+    "       tailraced announce SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--compression zstd[:N]]\n"
     "       tailraced beside SCRATCH TARGET [--quiet SECONDS] [--once] [--parent PROCESS]\n"
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
@@ -97,6 +99,8 @@ DrainOptions parse(int count, char** words) {
             options.sink = value;
         else if (key == "--bundle-bytes")
             options.shipment_bytes = std::max<uint64_t>(number(value), 1);
+        else if (key == "--compression")
+            options.compression = value;
         else if (key == "--files")
             options.shipment_files = number(value);
         else if (key == "--torn")
@@ -108,6 +112,8 @@ DrainOptions parse(int count, char** words) {
     }
     if (options.sink != "mirror" && options.sink != "bundle")
         fail(Status::BAD_ARGUMENT, "there is no sink '", options.sink, "': choose mirror or bundle");
+    if (zstd_level_of(options.compression) > 0 && options.sink != "bundle")
+        fail(Status::BAD_ARGUMENT, "--compression is for bundles: add --sink bundle, or remove it");
     return options;
 }
 
@@ -215,6 +221,7 @@ int show_status(const std::string& folder, int count, char** words) {
            {"target", escaped(status.target)},
            {"sink", status.sink},
            {"bundle_bytes", status.bundle_bytes},
+           {"compression", status.compression},
            {"started_s", status.started_s},
            {"ended_s", status.ended_s},
            {"delivered_files", status.delivered_files},

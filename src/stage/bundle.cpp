@@ -1,10 +1,12 @@
-// The sink `bundle`: one tar file with an index behind its end mark.
+// The sink `bundle`: one tar file with an index behind its end mark, compressed or not.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/checksum.hpp"
@@ -12,6 +14,7 @@
 #include "base/system_error.hpp"
 #include "stage/attributes.hpp"
 #include "stage/bundle_index.hpp"
+#include "stage/frames.hpp"
 #include "stage/sink.hpp"
 #include "stage/tar.hpp"
 
@@ -23,6 +26,7 @@ constexpr size_t kBufferBytes = 8u << 20;
 class Bundle : public Sink {
 public:
     explicit Bundle(const SinkPlace& place) : place_(place), path_(place.temporary + "/" + place.name), buffer_(kBufferBytes) {
+        if (place.zstd_level > 0) compressor_.emplace(place.zstd_level);
         ::unlink(path_.c_str());
         file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
         if (!file_.is_open()) fail_system("create", path_, errno);
@@ -33,7 +37,7 @@ public:
         if (item.kind == ItemKind::file) attributes = user_attributes_of(item.file.get(), item.path);
         const std::string header = tar_header(item, attributes);
         put(header.data(), header.size());
-        const uint64_t data_at = at_ + filled_;
+        const uint64_t data_at = tar_at_ + filled_;
         const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
         if (item.kind == ItemKind::file) {
             // Read a small file directly into the buffer from which it will be written.
@@ -74,13 +78,24 @@ public:
 
     void compare() override {
         for (const Written& piece : written_)
-            if (sum_of_stored(file_.get(), piece.at, piece.bytes, buffer_, path_) != piece.sum)
-                fail(Status::CORRUPT, path_, " reads back other bytes than were written: its device may be damaged");
+            if (sum_of_stored(file_.get(), piece.at, piece.bytes, buffer_, path_) != piece.sum) fail_compare();
+        if (marks_.empty()) return;
+        // Whether what was stored becomes the files' bytes again. The frames are in the page cache now, as read from the device.
+        FrameReader reader(file_.get(), path_, marks_);
+        for (size_t frame = 0; frame < frame_sums_.size(); ++frame) {
+            const std::span<char> bytes = std::span(buffer_).first(marks_[frame + 1].tar_at - marks_[frame].tar_at);
+            reader.read(marks_[frame].tar_at, bytes);
+            if (Checksum::of(bytes.data(), bytes.size()) != frame_sums_[frame]) fail_compare();
+        }
     }
 
     void publish() override {
-        rename_path(path_, place_.target + "/" + place_.name);
+        const bool is_compressed = place_.zstd_level > 0;
+        const std::string name = place_.target + "/" + place_.name;
+        rename_path(path_, text(name, is_compressed ? kCompressedEnding : kEnding));
         sync_directory(place_.target);
+        // A drain that was killed here may have made this bundle in the other form. Its files are in this one.
+        ::unlink(text(name, is_compressed ? kEnding : kCompressedEnding).c_str());
     }
 
     void abandon() noexcept override { ::unlink(path_.c_str()); }
@@ -107,16 +122,65 @@ private:
 
     void flush() {
         if (filled_ == 0) return;
-        write_fully(file_.get(), at_, buffer_.data(), filled_, path_);
-        written_.push_back({at_, filled_, Checksum::of(buffer_.data(), filled_)});
-        ::sync_file_range(file_.get(), static_cast<off_t>(at_), static_cast<off_t>(filled_), SYNC_FILE_RANGE_WRITE);
-        at_ += filled_;
+        if (compressor_)
+            store_frames();
+        else
+            store({buffer_.data(), filled_});
+        tar_at_ += filled_;
         filled_ = 0;
+    }
+
+    void store(std::span<const char> bytes) {
+        write_fully(file_.get(), stored_at_, bytes.data(), bytes.size(), path_);
+        written_.push_back({stored_at_, bytes.size(), Checksum::of(bytes.data(), bytes.size())});
+        ::sync_file_range(file_.get(), static_cast<off_t>(stored_at_), static_cast<off_t>(bytes.size()), SYNC_FILE_RANGE_WRITE);
+        stored_at_ += bytes.size();
+    }
+
+    void store_frames() {
+        compressed_.clear();
+        if (marks_.empty()) marks_.push_back({.tar_at = 0, .stored_at = 0});
+        for (size_t at = 0; at < filled_;) {
+            const std::span piece(buffer_.data() + at, std::min<size_t>(filled_ - at, kFrameBytes));
+            compressor_->append(piece, compressed_);
+            frame_sums_.push_back(Checksum::of(piece.data(), piece.size()));
+            at += piece.size();
+            marks_.push_back({.tar_at = tar_at_ + at, .stored_at = stored_at_ + compressed_.size()});
+        }
+        store(compressed_);
+    }
+
+    [[noreturn]] void fail_compare() const {
+        fail(Status::CORRUPT, path_, " reads back other bytes than were written: its device may be damaged");
     }
 
     void put_index() {
         constexpr char kEndMark[2 * kTarBlock] = {};
         put(kEndMark, sizeof kEndMark);
+        flush();
+        compressor_.reset();
+        const std::string index = sorted_index();
+        if (!marks_.empty()) {
+            const uint64_t bytes = index.size() + sizeof(BundleEnd);
+            if (bytes > UINT32_MAX) fail(Status::INTERNAL, path_, ": its index has ", bytes, " bytes, more than a frame may have");
+            const SkippedFrame skipped{kSkippedFrameMagic, static_cast<uint32_t>(bytes)};
+            put(reinterpret_cast<const char*>(&skipped), sizeof skipped);
+        }
+        BundleEnd end{};
+        std::memcpy(end.magic, kBundleMagic, sizeof end.magic);
+        end.version = kBundleVersion;
+        end.entry_bytes = sizeof(BundleEntry);
+        end.count = entries_.size();
+        end.index_at = stored_at_ + filled_;
+        end.index_bytes = index.size();
+        end.sum = Checksum::of(index.data(), index.size());
+        end.marks = marks_.size();
+        end.end_sum = Checksum::of(&end, offsetof(BundleEnd, end_sum));
+        put(index.data(), index.size());
+        put(reinterpret_cast<const char*>(&end), sizeof end);
+    }
+
+    std::string sorted_index() {
         std::sort(entries_.begin(), entries_.end(), [](const Member& a, const Member& b) { return a.name < b.name; });
         std::string index(entries_.size() * sizeof(BundleEntry), '\0'), names;
         for (size_t i = 0; i < entries_.size(); ++i) {
@@ -124,18 +188,8 @@ private:
             names += entries_[i].texts;
             std::memcpy(index.data() + i * sizeof(BundleEntry), &entries_[i].entry, sizeof(BundleEntry));
         }
-        index += names;
-        BundleEnd end{};
-        std::memcpy(end.magic, kBundleMagic, sizeof end.magic);
-        end.version = kBundleVersion;
-        end.entry_bytes = sizeof(BundleEntry);
-        end.count = entries_.size();
-        end.index_at = at_ + filled_;
-        end.index_bytes = index.size();
-        end.sum = Checksum::of(index.data(), index.size());
-        end.end_sum = Checksum::of(&end, offsetof(BundleEnd, end_sum));
-        put(index.data(), index.size());
-        put(reinterpret_cast<const char*>(&end), sizeof end);
+        index.append(reinterpret_cast<const char*>(marks_.data()), marks_.size() * sizeof(FrameMark));
+        return index + names;
     }
 
     SinkPlace place_;
@@ -143,7 +197,12 @@ private:
     Descriptor file_;
     std::vector<char> buffer_;
     size_t filled_ = 0;
-    uint64_t at_ = 0;  // offset in the tar file at which the buffer will be written
+    uint64_t tar_at_ = 0,
+             stored_at_ = 0;  // where the buffer will be, in the tar stream and in the file; the same if not compressed
+    std::optional<FrameCompressor> compressor_;
+    std::vector<char> compressed_;
+    std::vector<FrameMark> marks_;      // none if not compressed
+    std::vector<uint64_t> frame_sums_;  // XXH3 of the bytes before compression
     std::vector<Written> written_;
     std::vector<Member> entries_;
 };

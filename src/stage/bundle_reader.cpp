@@ -58,6 +58,21 @@ BundleReader::BundleReader(const std::string& path) : path_(path), file_(::open(
     index_.resize(end_.index_bytes);
     if (read_up_to(file_.get(), end_.index_at, index_.data(), index_.size(), path) != index_.size()) refuse("it became shorter");
     if (Checksum::of(index_.data(), index_.size()) != end_.sum) refuse("its index is damaged");
+    if (end_.marks > 0) read_marks();
+}
+
+void BundleReader::read_marks() {
+    if (end_.marks > (index_.size() - marks_at()) / sizeof(FrameMark)) refuse("its index is shorter than its marks of frames");
+    std::vector<FrameMark> marks(end_.marks);
+    std::memcpy(marks.data(), index_.data() + marks_at(), marks.size() * sizeof(FrameMark));
+    if (const std::string why = FrameReader::problem_of(marks, end_.index_at); !why.empty()) refuse(why);
+    frames_ = std::make_unique<FrameReader>(file_.get(), path_, std::move(marks));
+}
+
+void BundleReader::read(const Member& member, uint64_t at, std::span<char> into) const {
+    if (frames_) return frames_->read(member.data_at + at, into);
+    if (read_up_to(file_.get(), member.data_at + at, into.data(), into.size(), path_) != into.size())
+        refuse("it became shorter while it was read");
 }
 
 void BundleReader::refuse(const std::string& why) const { fail(Status::CORRUPT, path_, ": ", why); }
@@ -82,7 +97,7 @@ Member BundleReader::at(uint64_t number) const {
     const std::string_view attributes(link.data() + link.size(), found.attributes_bytes);
     if (!is_name_below(name)) refuse("a name in its index is absolute, empty, or has `.` or `..`");
     if (found.kind > static_cast<uint32_t>(ItemKind::folder)) refuse(std::string(name) + " is no file, link or folder");
-    if (found.data_at > end_.index_at || found.data_bytes > end_.index_at - found.data_at)
+    if (found.data_at > tar_bytes() || found.data_bytes > tar_bytes() - found.data_at)
         refuse("the bytes of " + std::string(name) + " lie outside of it");
     return {.name = name,
             .link = link,

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "stage/bundle_index.hpp"
 #include "stage/descriptor.hpp"
+#include "stage/frames.hpp"
 #include "stage/item.hpp"
 
 namespace tailrace {
@@ -32,12 +35,17 @@ public:
     std::optional<Member> find(std::string_view name) const;
     uint64_t first_from(std::string_view name) const;  // the number of the first member whose name is not less than `name`
 
+    // Reads bytes of a member, from `at` of it. Throws CORRUPT if the bundle became shorter, or does not decompress.
+    void read(const Member& member, uint64_t at, std::span<char> into) const;
+
     const std::string& path() const { return path_; }
-    int descriptor() const { return file_.get(); }
 
 private:
     [[noreturn]] void refuse(const std::string& why) const;
-    uint64_t names_at() const { return end_.count * end_.entry_bytes; }  // in the index
+    uint64_t marks_at() const { return end_.count * end_.entry_bytes; }  // in the index
+    uint64_t names_at() const { return marks_at() + end_.marks * sizeof(FrameMark); }
+    uint64_t tar_bytes() const { return frames_ ? frames_->tar_bytes() : end_.index_at; }
+    void read_marks();
     BundleEntry entry(uint64_t number) const;
     std::string_view name_of(const BundleEntry& entry) const;
 
@@ -45,6 +53,7 @@ private:
     Descriptor file_;
     BundleEnd end_{};
     std::vector<char> index_;
+    std::unique_ptr<FrameReader> frames_;  // of a compressed bundle
 };
 
 // Calls `see` for the member `name`; for a folder, also for all members below it; for an empty name, for all members. Returns how

@@ -13,18 +13,19 @@
 namespace tailrace {
 namespace {
 
-constexpr std::string_view kEnding = ".tar";
-
-// The parts of a bundle's file name NODE-TOKEN-NUMBER.tar. `drain` is NODE-TOKEN; empty: the file is not named like a bundle.
+// The parts of a bundle's file name NODE-TOKEN-NUMBER.tar or NODE-TOKEN-NUMBER.tar.zst. `drain` is NODE-TOKEN; empty: the file is not named like a bundle.
 struct BundleName {
     std::string drain;
     uint64_t number = 0;
 };
 BundleName parsed(std::string_view path) {
-    const std::string_view name = path.substr(path.rfind('/') + 1);
+    std::string_view name = path.substr(path.rfind('/') + 1);
+    const std::string_view ending = name.ends_with(kCompressedEnding) ? kCompressedEnding : kEnding;
+    if (!name.ends_with(ending)) return {};
+    name.remove_suffix(ending.size());
     const size_t dash = name.rfind('-');
-    if (!name.ends_with(kEnding) || dash == std::string_view::npos) return {};
-    const std::string_view digits = name.substr(dash + 1, name.size() - kEnding.size() - dash - 1);
+    if (dash == std::string_view::npos) return {};
+    const std::string_view digits = name.substr(dash + 1);
     const std::string_view drain = name.substr(0, dash);
     constexpr size_t kMostDigits = 18, kToken = 8;
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -51,7 +52,7 @@ std::vector<std::string> bundles_in(const std::string& path) {
     });
     if (found.empty())
         fail(Status::NOT_FOUND, path,
-             " has no bundle of `tailrace drain`, whose names are NODE-TOKEN-NUMBER.tar: name the bundle itself");
+             " has no bundle of `tailrace drain`, whose names are NODE-TOKEN-NUMBER.tar or .tar.zst: name the bundle itself");
     std::vector<std::string> paths;
     for (auto& [parts, bundle] : found) paths.push_back(std::move(bundle));
     return paths;

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
+#include "stage/frames.hpp"
 #include "stage/journal_path.hpp"
 #include "stage/states.hpp"
 
@@ -57,8 +58,11 @@ Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
 
 SinkPlace Drain::place() const {
     char name[32];
-    std::snprintf(name, sizeof name, "-%06llu.tar", static_cast<unsigned long long>(number_ + 1));
-    return {.target = options_.target, .temporary = work_->path(), .name = node_name() + "-" + token_ + name};
+    std::snprintf(name, sizeof name, "-%06llu", static_cast<unsigned long long>(number_ + 1));
+    return {.target = options_.target,
+            .temporary = work_->path(),
+            .name = node_name() + "-" + token_ + name,
+            .zstd_level = zstd_level_of(options_.compression)};
 }
 
 void Drain::recover() {
@@ -98,9 +102,13 @@ void Drain::note(Json line) {
 }
 
 Json Drain::start_line(uint64_t process) const {
-    return {{"kind", "start"},       {"time_s", std::time(nullptr)},
-            {"process", process},    {"target", hex_of_path(options_.target)},
-            {"sink", options_.sink}, {"bundle_bytes", options_.shipment_bytes}};
+    return {{"kind", "start"},
+            {"time_s", std::time(nullptr)},
+            {"process", process},
+            {"target", hex_of_path(options_.target)},
+            {"sink", options_.sink},
+            {"bundle_bytes", options_.shipment_bytes},
+            {"compression", options_.compression}};
 }
 
 void Drain::announce(uint64_t process) { note(start_line(process)); }

@@ -22,6 +22,7 @@ namespace tailrace {
 struct DrainOptions {
     std::string target;
     std::string sink = "mirror";
+    std::string compression = "none";  // of bundles: see zstd_level_of
     uint64_t shipment_bytes = 256u << 20;
     size_t shipment_files = 0;           // the most files of a shipment; 0: as many as the limit of open files allows
     double wait_s = 0;                   // how long to wait for files that are open for writing

@@ -111,8 +111,7 @@ void Extraction::make_file(const BundleReader& bundle, const Member& member, int
     Checksum sum;
     for (uint64_t at = 0; at < member.data_bytes;) {
         const size_t bytes = std::min<uint64_t>(buffer_.size(), member.data_bytes - at);
-        if (read_up_to(bundle.descriptor(), member.data_at + at, buffer_.data(), bytes, bundle.path()) != bytes)
-            fail(Status::CORRUPT, bundle.path(), ": it became shorter while it was read");
+        bundle.read(member, at, std::span(buffer_).first(bytes));
         sum.add(buffer_.data(), bytes);
         write_fully(file.get(), at, buffer_.data(), bytes, folder_path_ + "/" + std::string(member.name));
         at += bytes;

@@ -15,8 +15,9 @@ namespace tailrace {
 struct SinkPlace {
     std::string target;     // the target folder
     std::string temporary;  // a folder within the target, for this outbox alone
-    std::string name;       // the file's name, if the shipment becomes one file
+    std::string name;       // the file's name without its ending, if the shipment becomes one file
     uint64_t first = 0;     // number of the first temporary name
+    int zstd_level = 0;     // of a bundle; 0: it is not compressed
 };
 
 class Sink {

@@ -34,6 +34,7 @@ void read_line(const Json& line, DrainStatus& status, std::map<uint64_t, uint64_
         status.target = path_of_hex(line.at("target"));
         status.sink = line.at("sink");
         status.bundle_bytes = line.at("bundle_bytes");
+        status.compression = line.value("compression", "none");
         status.started_s = line.at("time_s");
         status.process = line.at("process");
         status.ended_s = 0;

@@ -15,7 +15,7 @@ const char* outcome_name(DrainOutcome outcome);
 
 struct DrainStatus {
     DrainOutcome outcome = DrainOutcome::none;
-    std::string target, sink;  // of the last drain
+    std::string target, sink, compression = "none";  // of the last drain
     uint64_t bundle_bytes = 0;
     int64_t started_s = 0, ended_s = 0;  // Unix time; 0: not started, or not ended
     uint64_t process = 0;                // process number of the last drain

@@ -30,7 +30,7 @@ def command(
     Examples: [bold]tailrace ls out[/] · [bold]tailrace ls out --stream history --all[/] · [bold]tailrace ls out --json[/] ·
     [bold]tailrace ls results/n1-77-000001.tar data/00[/]
     """
-    if names or directory.suffix == ".tar" or bundles.is_bundle(directory) or _has_only_bundles(directory):
+    if names or bundles.is_named_as_tar(directory) or bundles.is_bundle(directory) or _has_only_bundles(directory):
         if stream is not None or every_step:
             raise typer.BadParameter(f"{directory} is a bundle or has bundles, which have no streams: remove --stream and --all")
         _list_bundle(directory, names or [], as_json)

@@ -14,6 +14,8 @@ from tailrace.toml_table import Table, TomlError, read_toml
 SINKS = ("mirror", "bundle")
 DEFAULT_MIN_FREE = "1 GiB"
 DEFAULT_BUNDLE_MIB = 256
+NOT_COMPRESSED = "none"
+COMPRESSION = re.compile(r"none|zstd(:([1-9]|1[0-9]))?")
 MOST_PATTERN_BYTES = 1 << 16
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
@@ -30,6 +32,7 @@ class StageRules:
     sink: str
     bundles: str  # absolute: the folder for bundles
     bundle_bytes: int
+    compression: str  # of bundles: none, zstd or zstd:N
     min_free_bytes: int  # of scratch; with less, new files are made at the target
     while_running: bool  # closed files are copied to the target while the program runs
 
@@ -75,6 +78,11 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
     sink = table.one_of("sink", SINKS, SINKS[0])
     if "bundles" in table.values and sink != "bundle":
         raise table.fail("bundles", 'is only for sink = "bundle": remove it, or set sink = "bundle"')
+    compression = table.text("compression", NOT_COMPRESSED)
+    if not COMPRESSION.fullmatch(compression):
+        raise table.fail("compression", "must be none, zstd or zstd:N with N from 1 to 19")
+    if compression != NOT_COMPRESSED and sink != "bundle":
+        raise table.fail("compression", 'is only for sink = "bundle": remove it, or set sink = "bundle"')
     if sink == "bundle" and table.flag("while_running", False):
         raise table.fail("while_running", 'is only for sink = "mirror": bundles are made when the program has ended; remove it')
     written = os.path.normpath(base)
@@ -90,6 +98,7 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         sink,
         os.path.normpath(os.path.join(real, table.text("bundles", "."))),
         table.whole("bundle_mib", 1, DEFAULT_BUNDLE_MIB) << 20,
+        compression,
         _bytes(table, "min_free", DEFAULT_MIN_FREE),
         table.flag("while_running", False),
     )

@@ -12,7 +12,7 @@ from tailrace.stage.drain import StageError, answers, shown_name
 
 MAGIC = b"TRBUNDLE"
 END_BYTES = 64
-BUNDLE_NAME = re.compile(r".+-[0-9a-f]{8}-\d+\.tar")
+BUNDLE_NAME = re.compile(r".+-[0-9a-f]{8}-\d+\.tar(\.zst)?")
 
 
 def is_bundle(path: Path) -> bool:
@@ -25,8 +25,13 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
+def is_named_as_tar(path: Path) -> bool:
+    """Whether a file has the ending of bundles, and of other tar files."""
+    return path.name.endswith((".tar", ".tar.zst"))
+
+
 def has_bundles(folder: Path) -> bool:
-    """Whether a folder has files that are named as bundles are: NODE-TOKEN-NUMBER.tar."""
+    """Whether a folder has files that are named as bundles are: NODE-TOKEN-NUMBER.tar or .tar.zst."""
     return folder.is_dir() and any(BUNDLE_NAME.fullmatch(name) for name in os.listdir(folder))
 
 

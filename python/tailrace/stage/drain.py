@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from tailrace import installed
+from tailrace.place.stage_rules import NOT_COMPRESSED
 from tailrace.plain_text import plain
 
 SINKS = ("mirror", "bundle")
@@ -56,10 +57,10 @@ def answers(*words: str) -> Iterator[dict[str, Any]]:
 def status(scratch: Path, wait_s: float | None = None) -> dict[str, Any]:
     """The state of a folder's drain, when it has ended or after `wait_s` seconds. None: the state now.
 
-    Has outcome (none, running, ended, stopped, killed), is_in_time, process, target, sink, bundle_bytes, started_s, ended_s,
-    delivered_files, delivered_bytes, staged_files, staged_bytes, oldest_s, to_remove, stopped_because, and `left` as copy()
-    has it. early_files and early_bytes are of those on scratch that were copied while the program runs; early_stopped_because says
-    why that stopped. Raises StageError."""
+    Has outcome (none, running, ended, stopped, killed), is_in_time, process, target, sink, bundle_bytes, compression, started_s,
+    ended_s, delivered_files, delivered_bytes, staged_files, staged_bytes, oldest_s, to_remove, stopped_because, and `left` as
+    copy() has it. early_files and early_bytes are of those on scratch that were copied while the program runs;
+    early_stopped_because says why that stopped. Raises StageError."""
     for found in answers("status", str(scratch), *([] if wait_s is None else ["--wait", str(wait_s)])):
         del found["kind"]
         found["target"] = name_of(found["target"])
@@ -94,16 +95,17 @@ def copy(
     wait_s: float = 0,
     progress: Progress | None = None,
     torn: Sequence[str] = (),
+    compression: str = NOT_COMPRESSED,
 ) -> dict[str, Any]:
     """Carries all files of the folder `scratch` to `target`, and removes each from scratch once its copy was read again. Those of
-    the paths `torn` get NAME.torn there.
+    the paths `torn` get NAME.torn there. `compression`: of bundles, none, zstd or zstd:N.
 
     Returns files, bytes, bundles, copied_again, seconds, `torn`: names at the target that end with .torn, and
     `left`: a list of path and why, for what is still on scratch. early_files and early_bytes are of those that were copied
     while the program ran; early_stopped_because says why that stopped. Raises StageError where the drain had to stop, such as with
     a full target; then all that is not delivered is on scratch."""
     words = [program(), "copy", str(scratch), str(target), "--sink", sink]
-    words += ["--bundle-bytes", str(bundle_bytes), "--wait", str(wait_s)]
+    words += ["--bundle-bytes", str(bundle_bytes), "--compression", compression, "--wait", str(wait_s)]
     last: dict[str, Any] = {}
     with tempfile.NamedTemporaryFile() as names:
         names.write(b"".join(os.fsencode(path) + b"\0" for path in torn))

@@ -133,6 +133,7 @@ class NodeStaging:
                 CLOSING_S,
                 progress,
                 name_lists.renamed(torn, new),
+                order.compression,
             )
         except StageError as error:
             scratch.release()

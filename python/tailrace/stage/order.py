@@ -17,6 +17,7 @@ class StageOrder:
     target: str  # where the drain carries files to
     sink: str
     bundle_bytes: int
+    compression: str
     scratch: str  # as the user has written it: variables have the values of the node
     while_running: bool
     log: str  # the folder of the run's log; all nodes have it
@@ -29,6 +30,7 @@ class StageOrder:
             rules.target,
             rules.sink,
             rules.bundle_bytes,
+            rules.compression,
             rules.scratch_as,
             rules.while_running,
             str(log),

@@ -76,8 +76,8 @@ class ScratchFolder:
 
     def announce(self, order: StageOrder) -> None:
         """Notes where the files are to go, so that `tailrace drain` knows it if this process is killed. Raises StageError."""
-        words = ["announce", self.path, order.target, "--sink", order.sink, "--bundle-bytes", str(order.bundle_bytes)]
-        list(answers(*words))
+        form = ["--sink", order.sink, "--bundle-bytes", str(order.bundle_bytes), "--compression", order.compression]
+        list(answers("announce", self.path, order.target, *form))
         run = {"log": order.log, "base": order.base, "process": os.getpid(), "is_one_of_several": order.is_one_of_several}
         with open(os.path.join(self.state, RUN_FILE), "x", encoding="utf-8") as file:
             json.dump(run, file)

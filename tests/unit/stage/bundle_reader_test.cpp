@@ -219,6 +219,75 @@ TEST(BundleReader, ShorterAndLongerEntriesAreRead) {
     }
 }
 
+TEST(BundleReader, MarksOfFramesThatLieAreRefused) {
+    const TemporaryDirectory folder;
+    const std::vector<std::vector<FrameMark>> hostile = {
+        {{0, 0}},
+        {{1, 0}, {2, 9}},
+        {{0, 1}, {2, 9}},
+        {{0, 0}, {600, 9}, {600, 18}},
+        {{0, 0}, {600, 9}, {700, 9}},
+        {{0, 0}, {600, 9}, {500, 18}},
+        {{0, 0}, {kMostFrameBytes + 1, 9}},
+        {{0, 0}, {~uint64_t{0}, 9}},
+        {{0, 0}, {600, 1500}},
+        {{0, 0}, {4000, kIndexAt + 1}},
+    };
+    for (size_t i = 0; i < hostile.size(); ++i) {
+        std::string index = index_of({named("a")});
+        index.insert(sizeof(BundleEntry), reinterpret_cast<const char*>(hostile[i].data()), hostile[i].size() * sizeof(FrameMark));
+        BundleEnd end = end_of(index, 1);
+        end.marks = hostile[i].size();
+        const std::string said = message_of(write(folder / "a.tar", index, end), folder / "out");
+        EXPECT_TRUE(says(said, "frames") || says(said, "a frame of it")) << i << ": " << said;
+    }
+    const std::string index = index_of({named("a")});
+    for (const uint64_t count : {uint64_t{9}, ~uint64_t{0}, ~uint64_t{0} / sizeof(FrameMark) + 2}) {
+        BundleEnd end = end_of(index, 1);
+        end.marks = count;
+        EXPECT_TRUE(says(message_of(write(folder / "a.tar", index, end), folder / "out"), "shorter than its marks")) << count;
+    }
+}
+
+// Bytes that are no frame of zstd, or one of another length than the index says.
+TEST(BundleReader, DamagedFramesAreRefused) {
+    const TemporaryDirectory folder;
+    std::vector<char> frame;
+    const std::string tar = std::string(kDataAt, '\0') + kData;
+    FrameCompressor(1).append(tar, frame);
+    for (const int change : {0, 1, 2, 3}) {
+        std::vector<char> stored = frame;
+        FrameMark marks[2] = {{0, 0}, {tar.size(), frame.size()}};
+        if (change == 1) stored[stored.size() / 2] ^= 1;
+        if (change == 2) ++marks[1].tar_at;
+        if (change == 3) --marks[1].stored_at;
+        std::string index = index_of({named("a")});
+        index.insert(sizeof(BundleEntry), reinterpret_cast<const char*>(marks), sizeof marks);
+        BundleEnd end = end_of(index, 1);
+        end.marks = 2;
+        end.end_sum = Checksum::of(&end, offsetof(BundleEnd, end_sum));
+        std::string all(stored.begin(), stored.end());
+        all.resize(kIndexAt);
+        all += index;
+        all.append(reinterpret_cast<const char*>(&end), sizeof end);
+        std::ofstream(folder / "a.tar.zst", std::ios::binary) << all;
+        const auto extracted = [&] { return take(folder / "a.tar.zst", folder / "out", "a"); };
+        if (change == 0)
+            EXPECT_EQ(extracted(), kDataBytes);
+        else
+            EXPECT_TRUE(says(error_of(extracted).what(), "are damaged")) << change;
+        std::filesystem::remove_all(folder / "out");
+    }
+}
+
+TEST(BundleReader, CompressionsByName) {
+    EXPECT_EQ(zstd_level_of("none"), 0);
+    EXPECT_EQ(zstd_level_of("zstd"), 1);
+    EXPECT_EQ(zstd_level_of("zstd:19"), 19);
+    for (const char* wrong : {"", "zstd:", "zstd:0", "zstd:20", "zstd:x", "zstd:1x", "zstd:-1", "zstd:111", "gzip"})
+        EXPECT_TRUE(says(error_of([&] { zstd_level_of(wrong); }).what(), "choose none, zstd or zstd:N")) << wrong;
+}
+
 TEST(BundleReader, EndsThatLieAreRefused) {
     const TemporaryDirectory folder;
     const std::string index = index_of({named("a"), named("b")});

@@ -10,6 +10,7 @@ import typer
 from tailrace.cli import output
 from tailrace.cli.drain.choices import Log, Wait
 from tailrace.cli.drain.delivery import deliver
+from tailrace.place.stage_rules import NOT_COMPRESSED
 
 
 def command(
@@ -17,6 +18,9 @@ def command(
     target: Annotated[Path, typer.Argument(help="Folder where they go; made if absent.")],
     bundle: Annotated[bool, typer.Option("--bundle", help="Make tar files with an index, not single files.")] = False,
     bundle_mib: Annotated[int, typer.Option("--bundle-mib", min=1, help="Size in MiB at which a bundle is closed.")] = 256,
+    compression: Annotated[
+        str, typer.Option("--compression", help="Of the tar files of --bundle: none, zstd, or zstd:N with N from 1 to 19.")
+    ] = NOT_COMPRESSED,
     wait_s: Wait = 0,
     log: Log = None,
     as_json: output.AsJson = False,
@@ -28,4 +32,6 @@ def command(
 
     Examples: [bold]tailrace drain copy $TMPDIR/out results[/] · [bold]tailrace drain copy $TMPDIR/out results --bundle --wait 60[/]
     """
-    deliver(scratch, target, "bundle" if bundle else "mirror", bundle_mib << 20, wait_s, log, as_json=as_json)
+    if compression != NOT_COMPRESSED and not bundle:
+        raise typer.BadParameter("--compression is for bundles: add --bundle, or remove it")
+    deliver(scratch, target, "bundle" if bundle else "mirror", bundle_mib << 20, compression, wait_s, log, as_json=as_json)

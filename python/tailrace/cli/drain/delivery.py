@@ -17,14 +17,24 @@ from tailrace.stage.node_staging import torn_on_scratch
 from tailrace.stage.scratch_folder import Folders, run_of
 
 
-def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: float, log: Path | None, *, as_json: bool) -> None:
+def deliver(
+    scratch: Path,
+    target: Path,
+    sink: str,
+    bundle_bytes: int,
+    compression: str,
+    wait_s: float,
+    log: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     """Ends the command with status 0, or 1 where files are left or torn."""
     progress = None if as_json else _print_progress
     run = run_of(scratch)
     folders = Folders(str(scratch), run["base"]) if run else None
     torn = _torn(scratch, log)
     new = _set_aside(scratch, target, sink, run)
-    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, name_lists.renamed(torn, new))
+    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, name_lists.renamed(torn, new), compression)
     answer["set_aside"] = new
     if folders is not None and sink == "mirror":
         folders.restore_times()

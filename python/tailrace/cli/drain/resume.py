@@ -27,4 +27,5 @@ def command(scratch: Scratch, wait_s: Wait = 0, log: Log = None, as_json: output
         raise StageError(f"{scratch} was not drained before: `tailrace drain copy {quoted(scratch)} TARGET` begins")
     if log is None and (run := run_of(scratch)):
         log = Path(run["log"])
-    deliver(scratch, Path(status["target"]), status["sink"], status["bundle_bytes"], wait_s, log, as_json=as_json)
+    form = (status["sink"], status["bundle_bytes"], status["compression"])
+    deliver(scratch, Path(status["target"]), *form, wait_s, log, as_json=as_json)

@@ -11,6 +11,7 @@ import typer
 from tailrace.cli import output
 from tailrace.cli.drain.choices import Scratch
 from tailrace.cli.drain.delivery import print_left
+from tailrace.place.stage_rules import NOT_COMPRESSED
 from tailrace.plain_text import quoted
 from tailrace.quantities import seconds_text
 from tailrace.stage import drain
@@ -48,7 +49,7 @@ def _texts(scratch: Path, status: dict[str, Any]) -> list[str]:
     texts = [f"{scratch}: {_outcome(scratch, status, now)}"]
     if status["target"]:
         delivered = f"{output.count_text(status['delivered_files'])} files, {output.bytes_text(status['delivered_bytes'])}"
-        texts.append(f"  delivered: {delivered}, to {status['target']} ({status['sink']})")
+        texts.append(f"  delivered: {delivered}, to {status['target']} ({_form(status)})")
     staged = f"{output.count_text(status['staged_files'])} files, {output.bytes_text(status['staged_bytes'])}"
     oldest = f", the oldest written {seconds_text(max(now - status['oldest_s'], 0))} ago" if status["staged_files"] else ""
     texts.append(f"  on scratch: {staged}{oldest}")
@@ -60,6 +61,10 @@ def _texts(scratch: Path, status: dict[str, Any]) -> list[str]:
     if status["to_remove"]:
         texts.append(f"  delivered, and not yet removed from scratch: {output.count_text(status['to_remove'])} files")
     return texts
+
+
+def _form(status: dict[str, Any]) -> str:
+    return str(status["sink"]) + ("" if status["compression"] == NOT_COMPRESSED else f", {status['compression']}")
 
 
 def _outcome(scratch: Path, status: dict[str, Any], now: float) -> str:
