@@ -82,11 +82,10 @@ def delivered(target: Path, sink: str) -> Content:
 
 def open_bundle(bundle: Path) -> tarfile.TarFile:
     """A compressed bundle as the program zstd decompresses it."""
-    options = {"encoding": "utf-8", "errors": "surrogateescape"}
     if bundle.suffix != ".zst":
-        return tarfile.open(bundle, **options)
+        return tarfile.open(bundle, encoding="utf-8", errors="surrogateescape")
     plain = subprocess.run(["zstd", "--quiet", "--decompress", "--stdout", bundle], check=True, capture_output=True).stdout
-    return tarfile.open(fileobj=io.BytesIO(plain), **options)
+    return tarfile.open(fileobj=io.BytesIO(plain), encoding="utf-8", errors="surrogateescape")
 
 
 @dataclass

@@ -167,6 +167,25 @@ def test_a_full_target_keeps_everything(new_case: Make, sink: str, small_device:
     assert not list(case.target.glob(".tailrace*/*")), "no half file takes the room"
 
 
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_signal_ends_the_drain_and_nothing_is_half(new_case: Make, sink: str, rng: random.Random) -> None:
+    for state in STATES:
+        case = new_case(sink, state)
+        made = make_files(case.scratch, rng)
+        name = rng.choice(["TERM", "HUP"])  # the shell of the command makes the drain ignore SIGINT
+        done = case.drain(state=f"{state} 1", command=f"kill -{name} $PPID")
+        assert case.fired
+        assert (done.returncode, end_of(done)["status"]) == (2, "STOPPED"), done.stdout + done.stderr
+        assert f"ended by SIG{name} before all files were delivered" in done.stdout
+        case.nothing_lost_nothing_half(made)
+        assert not list(case.target.glob(".tailrace*")), "no unfinished copy is left"
+        assert files_below(case.scratch), "it did not go on to the end"
+        status = json.loads(subprocess.run([case.program, "status", case.scratch], capture_output=True, check=True).stdout)
+        assert (status["outcome"], status["sink"]) == ("stopped", case.form[1])
+        assert case.drain().returncode == 0
+        assert delivered(case.target, case.sink) == made
+
+
 # What a program does to `plain` and to `data/0/file.0000` while they are drained, in a shell: P and F are their paths.
 CHANGES = {
     "append": "printf more >> $F",

@@ -337,6 +337,19 @@ def test_a_torn_file_gets_no_name_of_its_own(new_case: Make) -> None:
     ends_well(case, {b"half.torn": b"h", b"whole": b"w"})
 
 
+def test_copies_are_kept_when_a_signal_ends_the_drain(new_case: Make, rng: random.Random) -> None:
+    case = new_case()
+    made = make_files(case.scratch, rng)
+    case.beside()
+    copies = len(case.early_copies())
+    case.options = ("--files", "7")
+    assert case.drain(state="published 1", command="kill -TERM $PPID").returncode == 2
+    left = len(case.early_copies())
+    assert 0 < left < copies
+    assert drain.status(case.scratch)["early_files"] == left
+    assert ends_well(case, made)["early_files"] == left
+
+
 def test_leftovers_are_found(new_case: Make, rng: random.Random) -> None:
     case = new_case()
     made = make_files(case.scratch, rng)

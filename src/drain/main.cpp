@@ -16,6 +16,7 @@
 #include "stage/frames.hpp"
 #include "stage/leftovers.hpp"
 #include "stage/status.hpp"
+#include "stage/stop.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -131,6 +132,7 @@ OwnDescriptor lock_of(const Scratch& scratch) {
 }
 
 int copy(const std::string& folder, const DrainOptions& options) {
+    stop_on_signals();
     Leases leases;
     Scratch scratch(folder, leases);
     const OwnDescriptor lock = lock_of(scratch);
@@ -212,7 +214,6 @@ int show_status(const std::string& folder, int count, char** words) {
         is_in_time = wait_for_drain(folder, std::strtod(words[4], nullptr));
     else if (count != 3)
         fail(Status::BAD_ARGUMENT, kUsage);
-    const EarlyStatus early = early_status_of(folder);
     const DrainStatus status = status_of(folder);
     print({{"kind", "status"},
            {"outcome", outcome_name(status.outcome)},
@@ -230,10 +231,10 @@ int show_status(const std::string& folder, int count, char** words) {
            {"staged_bytes", status.staged_bytes},
            {"oldest_s", status.oldest_s},
            {"to_remove", status.to_remove},
-           {"early_files", early.files},
-           {"early_bytes", early.bytes},
+           {"early_files", status.early_files},
+           {"early_bytes", status.early_bytes},
            {"stopped_because", status.stopped_because},
-           {"early_stopped_because", early.stopped_because},
+           {"early_stopped_because", status.early_stopped_because},
            {"left", described_left(status.left)}});
     return 0;
 }

@@ -18,6 +18,7 @@
 #include "stage/frames.hpp"
 #include "stage/journal_path.hpp"
 #include "stage/states.hpp"
+#include "stage/stop.hpp"
 
 namespace tailrace {
 namespace {
@@ -123,6 +124,7 @@ DrainProgress Drain::run() {
     try {
         carry_what_is_there();
     } catch (const Error& error) {
+        if (is_stop_requested()) early_->keep();
         note({{"kind", "stopped"}, {"time_s", std::time(nullptr)}, {"why", error.what()}});
         throw;
     }
@@ -175,7 +177,7 @@ void Drain::carry(std::span<const std::string> paths) {
             ship(paths);
             return;
         } catch (const Error& error) {
-            if (error.status() == Status::NO_SPACE) throw;
+            if (error.status() == Status::NO_SPACE || error.status() == Status::STOPPED || is_stop_requested()) throw;
             ++progress_.copied_again;
             if (times < kMostTimes) continue;
             if (paths.size() == 1) {
@@ -190,6 +192,7 @@ void Drain::carry(std::span<const std::string> paths) {
 }
 
 void Drain::take(const std::string& path, std::vector<Item>& items) {
+    throw_if_stopped();
     reach(DrainState::found);
     Item item;
     const Taken taken = scratch_.take(path, item);
@@ -217,6 +220,7 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
 // Copies the items to the sink. False: a file changed meanwhile, and was removed from the shipment.
 bool Drain::copy(std::vector<Item>& items, Sink& sink) {
     for (Item& item : items) {
+        throw_if_stopped();
         try {
             sink.add(item);
         } catch (const Error& error) {

@@ -51,7 +51,7 @@ public:
     Drain(Scratch& scratch, DrainOptions options, Report report);
 
     // Moves all files that are on scratch. Returns when all are delivered or listed in `left`. Throws NO_SPACE if the target is
-    // full; what is not delivered then stays on scratch.
+    // full, and STOPPED on request of a signal (stop.hpp); what is not delivered then stays on scratch.
     DrainProgress run();
 
     // Writes to the journal where the files are to be delivered. `process`: the number of a process that will drain them at its

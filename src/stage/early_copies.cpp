@@ -75,15 +75,6 @@ EarlyJournal read_early_journal(const std::string& state_path) {
     return journal;
 }
 
-EarlyStatus early_status_of(const std::string& scratch) {
-    EarlyStatus status;
-    EarlyJournal journal = read_early_journal(scratch + "/" + kStateFolder);
-    status.stopped_because = std::move(journal.stopped_because);
-    status.files = journal.copies.size();
-    for (const auto& [key, copy] : journal.copies) status.bytes += copy.made_of.size_bytes;
-    return status;
-}
-
 EarlyCopies::EarlyCopies(const std::string& state_path, const std::string& target, const std::string& outer)
     : journal_path_(early_journal_path(state_path)) {
     EarlyJournal journal = read_early_journal(state_path);
@@ -94,7 +85,12 @@ EarlyCopies::EarlyCopies(const std::string& state_path, const std::string& targe
 
 EarlyCopies::~EarlyCopies() {
     folder_.reset();
-    ::unlink(journal_path_.c_str());
+    if (!is_kept_) ::unlink(journal_path_.c_str());
+}
+
+void EarlyCopies::keep() {
+    is_kept_ = true;
+    if (folder_) folder_->keep();
 }
 
 std::string EarlyCopies::folder() const { return folder_ ? folder_->token() : ""; }

@@ -38,12 +38,6 @@ struct EarlyJournal {
 std::string early_journal_path(const std::string& state_path);
 EarlyJournal read_early_journal(const std::string& state_path);
 
-struct EarlyStatus {
-    uint64_t files = 0, bytes = 0;
-    std::string stopped_because;
-};
-EarlyStatus early_status_of(const std::string& scratch);
-
 Json line_of(const EarlyCopy& copy);
 
 // The early copies, for the drain at the end of the run. The destructor removes the copies that are not used, and the journal.
@@ -53,6 +47,8 @@ public:
     EarlyCopies(const std::string& state_path, const std::string& target, const std::string& outer);
     EarlyCopies(const EarlyCopies&) = delete;
     ~EarlyCopies();
+
+    void keep();  // keeps copies and journal for the next drain
 
     const std::string& stopped_because() const { return stopped_because_; }
     std::string folder() const;  // the token of the folder that is in use; empty: none
@@ -72,6 +68,7 @@ private:
     std::map<FileKey, EarlyCopy> copies_;
     std::string stopped_because_;
     std::unique_ptr<WorkFolder> folder_;
+    bool is_kept_ = false;
 };
 
 }  // namespace tailrace

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/journal.hpp"
 #include "base/system_error.hpp"
+#include "stage/early_copies.hpp"
 #include "stage/journal_path.hpp"
 
 namespace tailrace {
@@ -73,11 +74,17 @@ DrainStatus status_of(const std::string& scratch) {
     for (const Json& line : read_journal(scratch + "/" + kStateFolder + "/journal.jsonl").lines) read_line(line, status, published);
     if (is_running) status.outcome = DrainOutcome::running;
     for (const auto& [number, count] : published) status.to_remove += count;
+    EarlyJournal early = read_early_journal(scratch + "/" + kStateFolder);
+    status.early_stopped_because = std::move(early.stopped_because);
     for (const std::string& path : scan_below(folder.get())) {
         struct stat is;
         if (!is_there(folder.get(), path, is) || S_ISDIR(is.st_mode)) continue;
         ++status.staged_files;
         if (S_ISREG(is.st_mode)) status.staged_bytes += static_cast<uint64_t>(is.st_size);
+        if (early.copies.erase(key_of(Identity::of(is))) > 0) {  // a file with several names has one copy
+            ++status.early_files;
+            status.early_bytes += static_cast<uint64_t>(is.st_size);
+        }
         if (status.oldest_s == 0 || is.st_mtim.tv_sec < status.oldest_s) status.oldest_s = is.st_mtim.tv_sec;
     }
     std::erase_if(status.left, [&](const Left& one) {

@@ -22,7 +22,9 @@ struct DrainStatus {
     uint64_t delivered_files = 0, delivered_bytes = 0;
     uint64_t staged_files = 0, staged_bytes = 0;  // on scratch, not delivered
     int64_t oldest_s = 0;                         // the time of the oldest of these files
-    uint64_t to_remove = 0;                       // files that are delivered, and still on scratch
+    uint64_t early_files = 0, early_bytes = 0;    // of these: copied while the program ran
+    std::string early_stopped_because;
+    uint64_t to_remove = 0;  // files that are delivered, and still on scratch
     std::string stopped_because;
     std::vector<Left> left;  // files that the last drain has left, and that are still on scratch
 };

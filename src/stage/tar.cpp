@@ -53,7 +53,7 @@ std::string record(const std::string& key, const std::string& value) {
 }
 
 // The key of an attribute. GNU tar escapes "=", which ends a key, and its escape character.
-std::string key_of(const Attribute& attribute) {
+std::string pax_key_of(const Attribute& attribute) {
     std::string key = "SCHILY.xattr.";
     for (const char c : attribute.name) {
         if (c == '=')
@@ -84,7 +84,7 @@ std::string tar_header(const Item& item, const std::vector<Attribute>& attribute
     if (name.size() > kNameBytes) extended += record("path", name);
     if (item.link.size() > kNameBytes) extended += record("linkpath", item.link);
     if (bytes > kMostOctal) extended += record("size", std::to_string(bytes));
-    for (const Attribute& each : attributes) extended += record(key_of(each), each.value);
+    for (const Attribute& each : attributes) extended += record(pax_key_of(each), each.value);
     std::string header;
     if (!extended.empty()) {
         header = block_of("PaxHeader", "", 'x', extended.size(), item.identity) + extended;

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from tailrace.cli.recorded_run import NotRun, Recording
 from tailrace.cli.run_options import RunOptions
+from tailrace.cli.run_signals import say_in_handler
 from tailrace.place.mapping import MappingError
 from tailrace.place.placing import PLACE_KEY, Placing
 from tailrace.plain_text import say
-from tailrace.stage.drain import StageError
+from tailrace.stage.drain import StageError, Stop
+from tailrace.stage.node_staging import MOST_NAMED
 from tailrace.stage.staging import Staging
 from tailrace.toml_table import TomlError
 from tailrace.trace import launch
@@ -25,6 +28,9 @@ class PlacedRun(Recording):
     def __init__(self, options: RunOptions) -> None:
         super().__init__(options)
         self.staging: Staging | None = None
+        self._stop = Stop()  # of the delivery
+        self._is_delivered = False
+        self._interrupted_by = 0  # the number of a signal
 
     def prepare(self) -> tuple[list[str], dict[str, str]]:
         options = self.options
@@ -65,6 +71,19 @@ class PlacedRun(Recording):
             for text in self.staging.said_before():
                 _say(text)
 
+    def interrupt(self, number: int) -> bool:
+        if self.staging is None or self._is_delivered:
+            return False
+        self._interrupted_by = number
+        self._stop.request()
+        remedies = self.staging.remedy_texts()
+        named = f"{', '.join(remedies[:MOST_NAMED])}{' ...' if len(remedies) > MOST_NAMED else ''}"
+        say_in_handler(
+            f"tailrace: interrupted by {signal.Signals(number).name}: the delivery stops; {named} delivers what is left. "
+            "A second signal ends this command at once"
+        )
+        return True
+
     def finish(self, status: int) -> int:
         said = self.placing.said_after()
         if self.staging is not None:
@@ -72,9 +91,12 @@ class PlacedRun(Recording):
         for text in said:
             _say(text)
         # First the files, then what the log says: reading large logs takes seconds.
-        problems = [] if self.staging is None else self.staging.deliver(_say)
+        problems = [] if self.staging is None else self.staging.deliver(_say, self._stop)
+        self._is_delivered = True
         status = super().finish(status)
-        return (status or 1) if problems else status
+        if not problems:
+            return status
+        return status or (128 + self._interrupted_by if self._interrupted_by else 1)
 
 
 def _say(text: str) -> None:

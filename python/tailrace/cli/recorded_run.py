@@ -4,12 +4,12 @@ start of each program."""
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import time
 from pathlib import Path
 
 from tailrace.cli.run_options import RunOptions
+from tailrace.cli.run_signals import RunSignals
 from tailrace.plain_text import quoted, say
 from tailrace.trace import launch
 from tailrace.trace.log_folder import NotTraceable, make_log_folder, write_new
@@ -46,6 +46,11 @@ class Recording:
     def abandon(self) -> None:
         """Called if the command could not be started; subclasses undo `prepare`."""
 
+    def interrupt(self, number: int) -> bool:
+        """Called by a handler of signals when the program has ended. Returns False if nothing is to be done before this process
+        ends."""
+        return False
+
     def finish(self, status: int) -> int:
         """Writes run.json, and prints the messages after the run. Returns the exit status; a negative one is minus a signal."""
         if self.folder is not None:
@@ -74,14 +79,10 @@ def run_with(options: RunOptions, recording: Recording) -> int:
     except OSError as error:
         recording.abandon()
         return fail(f"{options.command[0]}: {error.strerror}")
-    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems send it to the first process only
-    while True:
-        try:
-            status = process.wait()
-            break
-        except KeyboardInterrupt:  # the program gets the signal, too, and decides how it ends
-            continue
-    status = recording.finish(status)
+    with RunSignals(process, recording.interrupt) as signals:
+        status = process.wait()
+        signals.program_has_ended()
+        status = recording.finish(status)
     return status if status >= 0 else 128 - status
 
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from tailrace import installed
 from tailrace.place.stage_rules import NOT_COMPRESSED
-from tailrace.plain_text import plain
+from tailrace.plain_text import plain, quoted
 
 SINKS = ("mirror", "bundle")
 BUNDLE_BYTES = 256 << 20
@@ -34,6 +34,24 @@ def name_of(escaped: str) -> str:
 
 
 Progress = Callable[[dict[str, Any]], None]
+
+
+class Stop:
+    """A request to end a drain early. `request` may be called at any moment, also by a handler of signals."""
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        self._process: subprocess.Popen[str] | None = None
+
+    def request(self) -> None:
+        self.is_requested = True
+        if self._process is not None:
+            self._process.terminate()
+
+    def watch(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        if self.is_requested:  # before the process was known
+            process.terminate()
 
 
 def program() -> str:
@@ -96,6 +114,7 @@ def copy(
     progress: Progress | None = None,
     torn: Sequence[str] = (),
     compression: str = NOT_COMPRESSED,
+    stop: Stop | None = None,
 ) -> dict[str, Any]:
     """Carries all files of the folder `scratch` to `target`, and removes each from scratch once its copy was read again. Those of
     the paths `torn` get NAME.torn there. `compression`: of bundles, none, zstd or zstd:N.
@@ -103,7 +122,7 @@ def copy(
     Returns files, bytes, bundles, copied_again, seconds, `torn`: names at the target that end with .torn, and
     `left`: a list of path and why, for what is still on scratch. early_files and early_bytes are of those that were copied
     while the program ran; early_stopped_because says why that stopped. Raises StageError where the drain had to stop, such as with
-    a full target; then all that is not delivered is on scratch."""
+    a full target or by `stop`; then all that is not delivered is on scratch."""
     words = [program(), "copy", str(scratch), str(target), "--sink", sink]
     words += ["--bundle-bytes", str(bundle_bytes), "--compression", compression, "--wait", str(wait_s)]
     last: dict[str, Any] = {}
@@ -113,12 +132,15 @@ def copy(
         words += ["--torn", names.name]
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
+            if stop is not None:
+                stop.watch(process)
             for line in process.stdout:
                 last = json.loads(line)
                 if last["kind"] == "progress" and progress is not None:
                     progress(last)
     if last.get("kind") == "error":
-        raise StageError(last["message"])
+        remedy = f"; `tailrace drain resume {quoted(scratch)}` continues" if last["status"] == "STOPPED" else ""
+        raise StageError(last["message"] + remedy)
     if last.get("kind") != "end":
         raise StageError(
             f"tailraced ended with status {process.returncode}, without an error message; undelivered files are in {scratch}: "

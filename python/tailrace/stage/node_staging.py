@@ -14,7 +14,7 @@ from tailrace.place.stage_rules import StageNode, expanded_scratch
 from tailrace.plain_text import quoted
 from tailrace.stage import drain, name_lists
 from tailrace.stage.beside import Beside
-from tailrace.stage.drain import Progress, StageError
+from tailrace.stage.drain import Progress, StageError, Stop
 from tailrace.stage.order import StageOrder
 from tailrace.stage.scratch_folder import Folders, ScratchFolder, chosen_scratch, files_of
 
@@ -103,9 +103,9 @@ class NodeStaging:
             status["staged_files"], status["staged_bytes"], counted.at_target, counted.first, self._scratch.is_full(), times
         )
 
-    def deliver(self, doubles: Sequence[str], progress: Progress | None = None) -> Delivered:
+    def deliver(self, doubles: Sequence[str], progress: Progress | None = None, stop: Stop | None = None) -> Delivered:
         """After `look`. Carries all to the target, and removes the folder when all is there. `doubles`: paths on scratch that
-        another node delivers under their names."""
+        another node delivers under their names. `stop` ends it early; then the result says how much is left."""
         from tailrace.trace.log import LogError
 
         scratch, order = self._scratch, self.order
@@ -114,6 +114,9 @@ class NodeStaging:
                 self._remove_copies()
             scratch.remove()
             return Delivered()
+        if stop is not None and stop.is_requested:
+            scratch.release()
+            return self._interrupted()
         try:
             torn = torn_on_scratch(scratch.path, order.base, Path(order.log))
         except (LogError, OSError) as error:
@@ -134,15 +137,22 @@ class NodeStaging:
                 progress,
                 name_lists.renamed(torn, new),
                 order.compression,
+                stop,
             )
         except StageError as error:
             scratch.release()
+            if stop is not None and stop.is_requested:
+                return self._interrupted()
             return Delivered.stopped(f"files are not delivered: {error}", scratch.path)
         except KeyboardInterrupt:
             return Delivered.stopped(INTERRUPTED, scratch.path)
         if not answer["left"]:
             scratch.remove()
         return _delivered(answer, new)
+
+    def _interrupted(self) -> Delivered:
+        left = self.left_text()
+        return Delivered.stopped(f"{INTERRUPTED}: {left}" if left else INTERRUPTED, self._scratch.path)
 
     def _set_aside(self, doubles: Sequence[str]) -> dict[str, str]:
         if not doubles or self.order.sink != "mirror":

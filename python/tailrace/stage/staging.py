@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,16 +14,17 @@ from tailrace.launch.job_nodes import nodes_of
 from tailrace.place.compiled import write_rules
 from tailrace.place.stage_rules import StageNode, StageRecord, StageRules
 from tailrace.plain_text import quoted
-from tailrace.quantities import bytes_text
+from tailrace.quantities import bytes_text, number_of
 from tailrace.stage import name_lists
 from tailrace.stage.agents import Agent, Agents
 from tailrace.stage.delivery import OfNode, Progress, Say, said_of_delivery
-from tailrace.stage.drain import StageError
+from tailrace.stage.drain import StageError, Stop
 from tailrace.stage.job_end import JobEnd
 from tailrace.stage.node_staging import INTERRUPTED, MOST_NAMED, Delivered, Look, NodeStaging
 from tailrace.stage.order import StageOrder
 from tailrace.stage.scratch_folder import restore_times
 
+PAUSE_S = 0.1  # between looks for a request to stop
 NODES_FILE = "nodes.json"  # in the folder of the log: the scratch of each node
 
 
@@ -170,16 +172,22 @@ class Staging:
 
     # ---- the end ----------------------------------------------------------------------------------------------------------------
 
-    def deliver(self, say: Say) -> list[str]:
+    def remedy_texts(self) -> list[str]:
+        """The commands that deliver what is on scratch, each with its node."""
+        several = bool(self._agents.nodes)
+        return [f"`tailrace drain resume {quoted(node.scratch)}`{f' on {node.name}' if several else ''}" for node in self._nodes()]
+
+    def deliver(self, say: Say, stop: Stop | None = None) -> list[str]:
         """Delivers the files of all nodes. Prints and returns a text for each file that is torn, not delivered, or delivered under
-        another name; files that are not delivered stay on scratch. Empty if there is none."""
+        another name; files that are not delivered stay on scratch. Empty if there is none. `stop` ends it early on this node, and
+        does not wait for the others: their agents continue while they can."""
         try:
-            return self._deliver(say)
+            return self._deliver(say, stop or Stop())
         finally:
             self._job_end.end()
             self._agents.end()
 
-    def _deliver(self, say: Say) -> list[str]:
+    def _deliver(self, say: Say, stop: Stop) -> list[str]:
         try:
             self._look()
             if self._look_problem:
@@ -189,10 +197,12 @@ class Staging:
             stopped = [self._of_node(node, Delivered.stopped(str(error), node.scratch)) for node in self._nodes()]
             return said_of_delivery(stopped, self.rules.target, 0.0, {}, say)
         progress = Progress(sum(look.staged_bytes for look in self._looks.values()), say)
-        others = self._deliver_elsewhere(doubles, progress)
-        own = self._own.deliver(_second(doubles, self._own.node), lambda now: progress.note(self._own.node, int(now["bytes"])))
-        found = {self._own.node: own, **others.wait()}
-        done = [self._of_node(node, found.get(node.name) or self._not_heard(node)) for node in self._nodes()]
+        others = self._deliver_elsewhere(doubles, progress) if not stop.is_requested else None
+        note_own = functools.partial(progress.note, self._own.node)
+        own = self._own.deliver(_second(doubles, self._own.node), lambda now: note_own(int(now["bytes"])), stop)
+        found = {self._own.node: own, **(others.wait(stop) if others is not None else {})}
+        has_begun = others is not None
+        done = [self._of_node(node, found.get(node.name) or self._not_heard(node, has_begun=has_begun)) for node in self._nodes()]
         self._restore_times()
         return said_of_delivery(done, self.rules.target, progress.seconds, doubles, say)
 
@@ -210,9 +220,16 @@ class Staging:
         lists = name_lists.read(self.log)
         return name_lists.doubles({node: names for node, names in lists.items() if node in self._looks})
 
-    def _not_heard(self, node: StageNode) -> Delivered:
+    def _not_heard(self, node: StageNode, *, has_begun: bool) -> Delivered:
         agent = next(agent for agent in self._agents.agents.values() if agent.node is node)
-        return Delivered.stopped(f"its agent is lost ({agent.lost_because or 'interrupted'})", node.scratch)
+        if agent.lost_because:
+            return Delivered.stopped(f"its agent is lost ({agent.lost_because})", node.scratch)
+        look = self._looks.get(node.name, Look())
+        if not look.staged_files:
+            return Delivered()
+        files = f"{number_of(look.staged_files, 'file')}, {bytes_text(look.staged_bytes)}"
+        later = "; it may still do so, and then removes the folder" if has_begun else ""
+        return Delivered.stopped(f"interrupted before its agent has delivered {files}{later}", node.scratch)
 
     def _restore_times(self) -> None:
         """Of folders at the target, in which files were made."""
@@ -231,10 +248,11 @@ class _Elsewhere:
         self._thread = threading.Thread(target=agents.delivered, args=(self._found, progress.note), daemon=True)
         self._thread.start()
 
-    def wait(self) -> dict[str, Delivered]:
+    def wait(self, stop: Stop) -> dict[str, Delivered]:
         """By node; of all, but when the user interrupts it."""
         with contextlib.suppress(KeyboardInterrupt):
-            self._thread.join()
+            while self._thread.is_alive() and not stop.is_requested:
+                self._thread.join(PAUSE_S)
         return {node: Delivered(**_of(message)) for node, message in list(self._found.items())}
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import typer
 
 from tailrace.cli import output
+from tailrace.cli.run_signals import say_in_handler
 from tailrace.plain_text import quoted
 from tailrace.quantities import number_of
 from tailrace.stage import drain, name_lists
 from tailrace.stage.delivery import copied_before
+from tailrace.stage.drain import Stop
 from tailrace.stage.node_staging import torn_on_scratch
 from tailrace.stage.scratch_folder import Folders, run_of
 
@@ -34,7 +38,9 @@ def deliver(
     folders = Folders(str(scratch), run["base"]) if run else None
     torn = _torn(scratch, log)
     new = _set_aside(scratch, target, sink, run)
-    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, name_lists.renamed(torn, new), compression)
+    answer = drain.copy(
+        scratch, target, sink, bundle_bytes, wait_s, progress, name_lists.renamed(torn, new), compression, _stop_by_signals()
+    )
     answer["set_aside"] = new
     if folders is not None and sink == "mirror":
         folders.restore_times()
@@ -43,6 +49,23 @@ def deliver(
     else:
         _print(target, answer)
     raise typer.Exit(1 if answer["left"] or answer["torn"] or new else 0)
+
+
+def _stop_by_signals() -> Stop:
+    """SIGINT and SIGTERM end the drain in order; a second one ends this process at once."""
+    stop = Stop()
+
+    def take(number: int, frame: FrameType | None) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL)
+        stop.request()
+        name = signal.Signals(number).name
+        say_in_handler(f"interrupted by {name}: the drain stops. A second signal ends this command at once")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, take)
+    return stop
 
 
 def _set_aside(scratch: Path, target: Path, sink: str, run: dict[str, Any]) -> dict[str, str]:
