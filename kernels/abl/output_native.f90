@@ -1,10 +1,11 @@
 !> The code's own way: for each field, rank and step a direct-access file of fixed records, opened, written and closed. All files
 !> are in one directory. A record is a plane of the slab.
 module abl_output_native
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
+  use, intrinsic :: iso_c_binding, only: c_int
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use abl_case, only: case_type
   use abl_fields, only: field_name
+  use kernel_directory, only: make_directory
   use kernel_failure, only: give_up
   use mpi
   implicit none
@@ -12,13 +13,6 @@ module abl_output_native
   public :: native_open, native_read, native_write
 
   interface
-    function c_mkdir(path, mode) bind(c, name='mkdir') result(status)
-      import :: c_char, c_int
-      character(kind=c_char), intent(in) :: path(*)
-      integer(c_int), value :: mode
-      integer(c_int) :: status
-    end function
-
     function c_fsync(descriptor) bind(c, name='fsync') result(status)
       import :: c_int
       integer(c_int), value :: descriptor
@@ -33,9 +27,8 @@ contains
     type(case_type), intent(in) :: c
     integer, intent(in) :: rank
     integer :: error
-    integer(c_int) :: ignored   ! an existing directory is not an error; a missing one fails at the first OPEN
 
-    if (rank == 0) ignored = c_mkdir(c%dir//c_null_char, int(o'777', c_int))
+    if (rank == 0) call make_directory(c%dir)
     call MPI_Barrier(MPI_COMM_WORLD, error)
   end subroutine
 

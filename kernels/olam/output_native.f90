@@ -5,10 +5,10 @@
 !> int32 lat0, lats, lon0, lons of the block; then for each variable 32 characters of name, int32 element type, int32 levels,
 !> int64 bytes; then the variables' values, (level, lat, lon) with lon fastest.
 module olam_output_native
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
   use, intrinsic :: iso_fortran_env, only: int32, int64, int8, real32, real64
   use mpi
   use olam_case, only: case_type
+  use kernel_directory, only: make_directory
   use kernel_failure, only: give_up
   use olam_fields, only: fields_type
   use olam_mesh, only: block_of_rank, mesh_type
@@ -28,15 +28,6 @@ module olam_output_native
     integer, allocatable :: counts(:), offsets(:)         !< size and place, in elements, of each rank's block in `arrived`
   end type
 
-  interface
-    function c_mkdir(path, mode) bind(c, name='mkdir') result(status)
-      import :: c_char, c_int
-      character(kind=c_char), intent(in) :: path(*)
-      integer(c_int), value :: mode
-      integer(c_int) :: status
-    end function
-  end interface
-
 contains
 
   !> Collective. Makes the directory; its parent must exist.
@@ -47,7 +38,6 @@ contains
     type(mesh_type), intent(in) :: history_mesh
     integer, intent(in) :: rank, ranks
     integer :: r, lat0, lon0, mlat, mlon, error
-    integer(c_int) :: ignored   ! an existing directory is not an error; a missing one fails at the first OPEN
 
     native%dir = trim(c%dir)
     native%variables = variables
@@ -62,7 +52,7 @@ contains
     end do
     if (rank == 0) then
       allocate (native%history(history_mesh%nlon, history_mesh%nlat, c%history_fields), native%arrived(native%offsets(ranks)))
-      ignored = c_mkdir(native%dir//c_null_char, int(o'777', c_int))
+      call make_directory(native%dir)
     else
       allocate (native%history(0, 0, 0), native%arrived(0))
     end if
