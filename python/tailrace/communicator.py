@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
 import tailrace._core as _core
-
-# How many processes a launcher has started together, by the variables that it sets.
-SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+from tailrace.launched import launched_together
 
 
 def fortran_handle(comm: Any = None) -> int:
@@ -31,12 +28,12 @@ def fortran_handle(comm: Any = None) -> int:
 
 def _require_one_process() -> None:
     """Raises MPI_FAILED if a launcher started several processes and the library has no MPI: each would write the same stream."""
-    for name in SIZE_VARIABLES:
-        if os.environ.get(name, "1") not in ("", "1"):
-            raise _core.ERRORS["MPI_FAILED"](
-                f"this is one of {os.environ[name]} processes ({name}), but Tailrace was loaded without MPI, for one process: "
-                "install an MPI, then `pip install --force-reinstall --no-binary tailrace 'tailrace[mpi]'`"
-            )
+    if (found := launched_together()) is not None:
+        name, count = found
+        raise _core.ERRORS["MPI_FAILED"](
+            f"this is one of {count} processes ({name}), but Tailrace was loaded without MPI, for one process: "
+            "install an MPI, then `pip install --force-reinstall --no-binary tailrace 'tailrace[mpi]'`"
+        )
 
 
 def _mpi4py_world() -> Any:

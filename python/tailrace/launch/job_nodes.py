@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailrace.launch.mpi import NodeWords, mpi_of
+from tailrace.launched import launched_together
 
 SHELL = "ssh"
 # ssh must not ask the user for a password, and must notice within a minute that a node does not answer.
@@ -19,7 +20,6 @@ SHELL_OPTIONS = {"ssh": ("-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveIn
 OF_THIS_NODE = ("localhost", "127.0.0.1", "::1")
 NODE_FILE = "PBS_NODEFILE"  # a node on each line, once for each of its ranks
 SLURM_NODE = "SLURMD_NODENAME"  # Slurm's name of the node of a process
-RANKS_OF_STEP = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 KEPT_OF_SLURM = ("SLURM_CONF", "SLURM_TMPDIR")
 SCONTROL_TIMEOUT_S = 20
 VARIABLES = ("LD_LIBRARY_PATH",)  # a program may need them to start, and a remote shell does not pass them on
@@ -60,7 +60,7 @@ class Start:
 
 def nodes_of(command: Sequence[str], environment: Mapping[str, str] = os.environ, folder: str = ".") -> JobNodes:
     """The nodes of a command. `folder`: the folder in which it will run, for relative paths of host files."""
-    if any(environment.get(name, "").isdecimal() and int(environment[name]) > 1 for name in RANKS_OF_STEP):
+    if launched_together(environment) is not None:
         return JobNodes()  # this process is a rank: each rank would start agents on all nodes
     if environment.get("SLURM_JOB_ID") and environment.get("SLURM_JOB_NODELIST"):
         return _nodes_of_job(environment)

@@ -48,6 +48,7 @@ LAUNCHER_NAMES = frozenset(launcher.name for launcher in LAUNCHERS)
 
 # Variables with a rank's number: of Open MPI, PMI (MPICH), PMIx and Slurm. The first that is set counts.
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+# The number of ranks, for the record of a rank. Whether a process is a rank, they do not show: see tailrace.launched.
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 
 
