@@ -226,14 +226,12 @@ def main() -> int:
         claims = [
             claim_of(wanted, case, [row for row in rows if row["case"] == case.name], comparisons[case.name]) for case in CASES
         ]
-        harness.print_claims(claims, "Claims: the larger of the gain that is named and the measured one, over the smaller")
         said = [{"case": name, "comparison": found["measures"]} for name, found in comparisons.items()]
-        path = harness.write_record("compare", {"size": size, **settings}, [*rows, *said], claims)
+        title = "Claims: the larger of the gain that is named and the measured one, over the smaller"
+        return harness.conclude("compare", {"size": size, **settings}, [*rows, *said], claims, title)
     finally:
         shutil.rmtree(disk)
         shutil.rmtree(memory)
-    console.print(f"{path.relative_to(harness.ROOT)}")
-    return 0 if size == "quick" or all(claim.holds for claim in claims) else 1
 
 
 if __name__ == "__main__":

@@ -270,11 +270,9 @@ def main() -> int:
     print_results(results)
     print_starts(started_rows)
     claims = [*claims_of(results), claim_of_starts(started_rows), claim_of_whole(whole_rows)]
-    harness.print_claims(claims, "Claims (1.00: all)")
     rows = [*(row_of(*each) for each in results), *started_rows, *whole_rows]
-    record = harness.write_record("coverage", {"size": arguments.size, **settings}, rows, claims)
-    console.print(f"{len(results)} programs in {time.monotonic() - started:.0f} s; {record.relative_to(harness.ROOT)}")
-    return 0 if all(claim.holds for claim in claims) or arguments.size == "quick" else 1
+    said = f"{len(results)} programs in {time.monotonic() - started:.0f} s"
+    return harness.conclude("coverage", {"size": arguments.size, **settings}, rows, claims, "Claims (1.00: all)", said)
 
 
 if __name__ == "__main__":

@@ -148,11 +148,9 @@ def main() -> int:
     console.print(table)
     console.print(f"parent: {memory[0]:.0f} MiB with {few} members, {memory[1]:.0f} MiB with {many}")
     claims = claims_of(cells, memory)
-    harness.print_claims(claims, "Claims (their time of a member / ours; more than 1: ours is faster)")
     rows.append({"case": "memory", "few": few, "many": many, "mib": memory})
-    path = harness.write_record("ensemble", {"size": arguments.size, **settings}, rows, claims)
-    console.print(f"{path.relative_to(harness.ROOT)}")
-    return 0 if arguments.size == "quick" or all(claim.holds for claim in claims) else 1
+    title = "Claims (their time of a member / ours; more than 1: ours is faster)"
+    return harness.conclude("ensemble", {"size": arguments.size, **settings}, rows, claims, title)
 
 
 if __name__ == "__main__":

@@ -191,10 +191,9 @@ def main() -> int:
     claims = [*claims_of(rows), claim_without_cause(shares)] if not arguments.rule else []
     for name, share in shares.items():
         console.print(f"{name}, which has no cause: {100 * share:.2f} % of its run is claimed")
-    harness.print_claims(claims, "Claims (seconds claimed and gained: the larger over the smaller, at most 2)")
-    path = harness.write_record("findings", {"size": arguments.size, **settings}, rows, claims)
-    console.print(f"{len(rows)} pairs in {time.monotonic() - started:.0f} s; {path.relative_to(harness.ROOT)}")
-    return 0 if arguments.size == "quick" or all(claim.holds for claim in claims) else 1
+    title = "Claims (seconds claimed and gained: the larger over the smaller, at most 2)"
+    said = f"{len(rows)} pairs in {time.monotonic() - started:.0f} s"
+    return harness.conclude("findings", {"size": arguments.size, **settings}, rows, claims, title, said)
 
 
 if __name__ == "__main__":

@@ -274,11 +274,9 @@ def main() -> int:
     results = [compare(name, commands[name], count) for name in chosen for count in RANKS]
     print_results(results)
     claims = claims_of(results)
-    harness.print_claims(claims, "Claims (the worst program and number of ranks)")
     settings = {"size": options.size, "steps": steps, "programs": chosen}
     rows = [dataclasses.asdict(result) for result in results]
-    console.print(str(harness.write_record("phases", settings, rows, claims).relative_to(harness.ROOT)))
-    return 0 if options.size == "quick" or all(claim.holds for claim in claims) else 1
+    return harness.conclude("phases", settings, rows, claims, "Claims (the worst program and number of ranks)")
 
 
 if __name__ == "__main__":

@@ -206,10 +206,9 @@ def main() -> int:
             f"zoom and filter take {row['zoom_and_filter_s']:.2f} s"
         )
     claims = claims_of(rows)
-    harness.print_claims(claims, f"Claims ({size.events} events of {size.processes} processes over {size.files} files)")
+    title = f"Claims ({size.events} events of {size.processes} processes over {size.files} files)"
     settings = {"size": options.size, **dataclasses.asdict(size)}
-    console.print(str(harness.write_record("report", settings, rows, claims).relative_to(harness.ROOT)))
-    return 0 if options.size == "quick" or all(claim.holds for claim in claims) else 1
+    return harness.conclude("report", settings, rows, claims, title)
 
 
 if __name__ == "__main__":

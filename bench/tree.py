@@ -217,12 +217,10 @@ def main() -> int:
         calls = list(call_costs(disk, size))
         print_rows(rows, calls, list(places))
         claims = claims_of(rows, calls, list(places))
-        harness.print_claims(claims, "Claims: ratios; independent is leftovers / empty; calls in microseconds more")
-        path = harness.write_record("tree", {"size": size, **settings}, [*rows, *({"calls": row} for row in calls)], claims)
+        title = "Claims: ratios; independent is leftovers / empty; calls in microseconds more"
+        return harness.conclude("tree", {"size": size, **settings}, [*rows, *({"calls": row} for row in calls)], claims, title)
     finally:
         shutil.rmtree(disk)
-    console.print(f"{path.relative_to(harness.ROOT)}")
-    return 0 if size == "quick" or all(claim.holds for claim in claims) else 1
 
 
 if __name__ == "__main__":

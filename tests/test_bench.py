@@ -201,3 +201,19 @@ def test_peers_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch)
         "Parsl: not installed (parsl)",
         "pyemu's workers: not installed (pestpp-ies)",
     ]
+
+
+@fast
+@pytest.mark.parametrize(("size", "value", "status"), [("full", 2.0, 0), ("full", 0.5, 1), ("quick", 0.5, 0)])
+def test_the_end_of_a_bench_is_its_record_and_its_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], size: str, value: float, status: int
+) -> None:
+    for name, of in (("ROOT", tmp_path), ("OUT", tmp_path / "out"), ("commit", lambda: "x"), ("machine", dict)):
+        monkeypatch.setattr(harness, name, of)
+    claim = harness.Claim("a/b", "more than 1", value, 1.0, "")
+    assert harness.conclude("one", {"size": size}, [{"s": 1.0}], [claim], "Claims of one", "in 3 s") == status
+    record = json.loads((tmp_path / "out/one.json").read_text())
+    assert (record["rows"], record["claims"][0]["holds"]) == ([{"s": 1.0}], value > 1)
+    printed = capsys.readouterr().out
+    assert "Claims of one" in printed
+    assert "in 3 s; out/one.json" in printed

@@ -238,7 +238,10 @@ def print_settings(title: str, settings: Mapping[str, str]) -> None:
     console.print(table)
 
 
-def print_claims(claims: Sequence[Claim], title: str = "Claims (their time / ours; more than 1: ours is faster)") -> None:
+CLAIMS = "Claims (their time / ours; more than 1: ours is faster)"
+
+
+def print_claims(claims: Sequence[Claim], title: str = CLAIMS) -> None:
     """One row for each claim; those that do not hold come first."""
     table = Table(title=title, title_justify="left")
     for heading in ("claim", "value", "bound", "95 %", "undisturbed", "least..most", "against", "holds"):
@@ -261,6 +264,23 @@ def print_claims(claims: Sequence[Claim], title: str = "Claims (their time / our
     console.print(f"{held} of {len(claims)} claims hold.")
     if any(claim.detail.get("interval") for claim in claims) and held < len(claims):
         console.print(f"Missed with all of their 95 % interval: {', '.join(missed) or 'none'}.")
+
+
+def conclude(
+    name: str,
+    settings: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    claims: Sequence[Claim],
+    title: str = CLAIMS,
+    said: str = "",
+) -> int:
+    """The end of a bench: prints the claims, writes the record, and prints `said` with its path. `settings` has the size.
+
+    Returns the exit status: 1 if a claim does not hold in a full run; a quick run decides nothing."""
+    print_claims(claims, title)
+    path = write_record(name, settings, rows, claims).relative_to(ROOT)
+    console.print(f"{said}; {path}" if said else str(path))
+    return 0 if settings["size"] == "quick" or all(claim.holds for claim in claims) else 1
 
 
 def rows_recorded(name: str, size: str) -> list[dict[str, Any]]:
