@@ -220,9 +220,9 @@ int show_status(const std::string& folder, int count, char** words) {
            {"is_in_time", is_in_time},
            {"process", status.process},
            {"target", escaped(status.target)},
-           {"sink", status.sink},
-           {"bundle_bytes", status.bundle_bytes},
-           {"compression", status.compression},
+           {"sink", status.form.sink},
+           {"bundle_bytes", status.form.bundle_bytes},
+           {"compression", status.form.compression},
            {"started_s", status.started_s},
            {"ended_s", status.ended_s},
            {"delivered_files", status.delivered_files},
@@ -231,10 +231,10 @@ int show_status(const std::string& folder, int count, char** words) {
            {"staged_bytes", status.staged_bytes},
            {"oldest_s", status.oldest_s},
            {"to_remove", status.to_remove},
-           {"early_files", status.early_files},
-           {"early_bytes", status.early_bytes},
+           {"early_files", status.early.files},
+           {"early_bytes", status.early.bytes},
            {"stopped_because", status.stopped_because},
-           {"early_stopped_because", status.early_stopped_because},
+           {"early_stopped_because", status.early.stopped_because},
            {"left", described_left(status.left)}});
     return 0;
 }

@@ -1,6 +1,6 @@
-// The index of a bundle (a tar file of delivered files): entries of a fixed size sorted by name, then the marks of the frames, then the
-// names. The index follows the end mark of the tar file, so tar ignores it; the last 64 bytes of the file (BundleEnd) give its place.
-// In a compressed bundle, index and BundleEnd are a frame that zstd skips. Numbers are little endian.
+// The index of a bundle (a tar file of delivered files): entries of a fixed size sorted by name, then the marks of the frames, then
+// the names. The index follows the end mark of the tar file, so tar ignores it; the last 64 bytes of the file (BundleEnd) give its
+// place. In a compressed bundle, index and BundleEnd are a frame that zstd skips. Numbers are little endian.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@
 namespace tailrace {
 namespace {
 
-// The parts of a bundle's file name NODE-TOKEN-NUMBER.tar or NODE-TOKEN-NUMBER.tar.zst. `drain` is NODE-TOKEN; empty: the file is not named like a bundle.
+// The parts of a bundle's file name NODE-TOKEN-NUMBER.tar or NODE-TOKEN-NUMBER.tar.zst. `drain` is NODE-TOKEN; empty: the file is
+// not named like a bundle.
 struct BundleName {
     std::string drain;
     uint64_t number = 0;

@@ -46,6 +46,30 @@ void remove_others(const std::string& outer, const std::string& kept) {
         if (token != kept) remove_tree(outer + "/" + token);
 }
 
+// Device and inode of files on scratch: a new file that gets the name of a torn one meanwhile is not torn.
+std::set<FileKey> keys_of(const std::string& scratch, const std::vector<std::string>& paths) {
+    std::set<FileKey> keys;
+    const Descriptor folder = open_folder(scratch);
+    for (const std::string& path : paths) {
+        std::string name;
+        struct stat status;
+        const Descriptor parent = open_parent(folder.get(), path, false, name);
+        if (parent.is_open() && ::fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+            keys.insert(key_of(Identity::of(status)));
+    }
+    return keys;
+}
+
+Json start_line(const DrainOptions& options, uint64_t process) {
+    return {{"kind", "start"},
+            {"time_s", std::time(nullptr)},
+            {"process", process},
+            {"target", hex_of_path(options.target)},
+            {"sink", options.sink},
+            {"bundle_bytes", options.shipment_bytes},
+            {"compression", options.compression}};
+}
+
 }  // namespace
 
 Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
@@ -102,17 +126,7 @@ void Drain::note(Json line) {
     }
 }
 
-Json Drain::start_line(uint64_t process) const {
-    return {{"kind", "start"},
-            {"time_s", std::time(nullptr)},
-            {"process", process},
-            {"target", hex_of_path(options_.target)},
-            {"sink", options_.sink},
-            {"bundle_bytes", options_.shipment_bytes},
-            {"compression", options_.compression}};
-}
-
-void Drain::announce(uint64_t process) { note(start_line(process)); }
+void Drain::announce(uint64_t process) { note(start_line(options_, process)); }
 
 DrainProgress Drain::run() {
     const std::string temporary = ".tailrace-drain-" + token_;
@@ -120,7 +134,7 @@ DrainProgress Drain::run() {
     progress_.early_stopped_because = early_->stopped_because();
     remove_others(options_.target + "/" + temporary, early_->folder());
     work_.emplace(options_.target, temporary);
-    note(start_line(static_cast<uint64_t>(::getpid())));
+    note(start_line(options_, static_cast<uint64_t>(::getpid())));
     try {
         carry_what_is_there();
     } catch (const Error& error) {
@@ -136,20 +150,8 @@ DrainProgress Drain::run() {
     return progress_;
 }
 
-// Finds the device and inode of the torn files, because a new file that gets the name of a torn one meanwhile is not torn.
-void Drain::find_torn() {
-    const Descriptor folder = open_folder(scratch_.path());
-    for (const std::string& path : options_.torn) {
-        std::string name;
-        struct stat status;
-        const Descriptor parent = open_parent(folder.get(), path, false, name);
-        if (parent.is_open() && ::fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
-            torn_.emplace(status.st_dev, status.st_ino);
-    }
-}
-
 void Drain::carry_what_is_there() {
-    find_torn();
+    torn_ = keys_of(scratch_.path(), options_.torn);
     const double until_s = seconds_now() + options_.wait_s;
     again_ = early_->first(scratch_, scratch_.scan());
     progress_.entries = again_.size();
@@ -199,7 +201,7 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
     if (taken == Taken::taken) {
         reach(DrainState::held);
         if (item.kind == ItemKind::folder) folders_.push_back(path);
-        item.is_torn = item.kind == ItemKind::file && torn_.contains({item.identity.device, item.identity.inode});
+        item.is_torn = item.kind == ItemKind::file && torn_.contains(key_of(item.identity));
         if (item.kind == ItemKind::file && item.identity.links > 1) {
             const Identity& is = item.identity;
             const auto first = std::find_if(items.begin(), items.end(), [&](const Item& other) {

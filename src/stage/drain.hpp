@@ -60,10 +60,8 @@ public:
 
 private:
     void recover();
-    Json start_line(uint64_t process) const;
     void note(Json line);  // appends to the journal, for `tailrace drain status` and `resume`
     void carry_what_is_there();
-    void find_torn();
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);
     void ship(std::span<const std::string> paths);
@@ -86,7 +84,7 @@ private:
     uint64_t number_ = 0;             // the number of the last shipment
     std::vector<std::string> again_;  // files to try again: they were open for writing, or changed
     std::vector<std::string> folders_;
-    std::set<std::pair<uint64_t, uint64_t>> torn_;  // device and inode of torn files, since a file may have several names
+    std::set<FileKey> torn_;  // by device and inode, since a torn file may have several names
 };
 
 }  // namespace tailrace

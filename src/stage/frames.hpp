@@ -1,5 +1,5 @@
-// Frames of a compressed bundle: pieces of the tar stream, each compressed with zstd by itself. A file is found without decompressing
-// what is before its frame, and `zstd -d` reads all frames as one stream.
+// Frames of a compressed bundle: parts of the tar stream, each compressed with zstd by itself. A file is found without
+// decompressing what is before its frame, and `zstd -d` reads all frames as one stream.
 #pragma once
 
 #include <cstdint>

@@ -33,9 +33,9 @@ void read_line(const Json& line, DrainStatus& status, std::map<uint64_t, uint64_
     } else if (kind == "start") {
         status.outcome = DrainOutcome::killed;
         status.target = path_of_hex(line.at("target"));
-        status.sink = line.at("sink");
-        status.bundle_bytes = line.at("bundle_bytes");
-        status.compression = line.value("compression", "none");
+        status.form.sink = line.at("sink");
+        status.form.bundle_bytes = line.at("bundle_bytes");
+        status.form.compression = line.value("compression", "none");
         status.started_s = line.at("time_s");
         status.process = line.at("process");
         status.ended_s = 0;
@@ -75,15 +75,15 @@ DrainStatus status_of(const std::string& scratch) {
     if (is_running) status.outcome = DrainOutcome::running;
     for (const auto& [number, count] : published) status.to_remove += count;
     EarlyJournal early = read_early_journal(scratch + "/" + kStateFolder);
-    status.early_stopped_because = std::move(early.stopped_because);
+    status.early.stopped_because = std::move(early.stopped_because);
     for (const std::string& path : scan_below(folder.get())) {
         struct stat is;
         if (!is_there(folder.get(), path, is) || S_ISDIR(is.st_mode)) continue;
         ++status.staged_files;
         if (S_ISREG(is.st_mode)) status.staged_bytes += static_cast<uint64_t>(is.st_size);
         if (early.copies.erase(key_of(Identity::of(is))) > 0) {  // a file with several names has one copy
-            ++status.early_files;
-            status.early_bytes += static_cast<uint64_t>(is.st_size);
+            ++status.early.files;
+            status.early.bytes += static_cast<uint64_t>(is.st_size);
         }
         if (status.oldest_s == 0 || is.st_mtim.tv_sec < status.oldest_s) status.oldest_s = is.st_mtim.tv_sec;
     }

@@ -13,17 +13,28 @@ namespace tailrace {
 enum class DrainOutcome : uint8_t { none, running, ended, stopped, killed };
 const char* outcome_name(DrainOutcome outcome);
 
+// How files are at the target.
+struct DrainForm {
+    std::string sink, compression = "none";
+    uint64_t bundle_bytes = 0;
+};
+
+// Files on scratch that were copied while the program ran, and why that stopped.
+struct EarlyStatus {
+    uint64_t files = 0, bytes = 0;
+    std::string stopped_because;
+};
+
 struct DrainStatus {
     DrainOutcome outcome = DrainOutcome::none;
-    std::string target, sink, compression = "none";  // of the last drain
-    uint64_t bundle_bytes = 0;
+    std::string target;  // of the last drain, as is the form
+    DrainForm form;
     int64_t started_s = 0, ended_s = 0;  // Unix time; 0: not started, or not ended
     uint64_t process = 0;                // process number of the last drain
     uint64_t delivered_files = 0, delivered_bytes = 0;
     uint64_t staged_files = 0, staged_bytes = 0;  // on scratch, not delivered
     int64_t oldest_s = 0;                         // the time of the oldest of these files
-    uint64_t early_files = 0, early_bytes = 0;    // of these: copied while the program ran
-    std::string early_stopped_because;
+    EarlyStatus early;
     uint64_t to_remove = 0;  // files that are delivered, and still on scratch
     std::string stopped_because;
     std::vector<Left> left;  // files that the last drain has left, and that are still on scratch
