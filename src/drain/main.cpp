@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/own_descriptor.hpp"
+#include "base/shell_word.hpp"
 #include "stage/bundle_set.hpp"
 #include "stage/drain.hpp"
 #include "stage/early_copier.hpp"
@@ -127,8 +128,8 @@ OwnDescriptor lock_of(const Scratch& scratch) {
         OwnDescriptor lock("open", path, O_RDWR | O_CREAT | O_NOFOLLOW);
         if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && lock.is_at(path)) return lock;
     }
-    fail(Status::IN_USE, scratch.path(), " is being drained by another process of this node: `tailrace drain wait ", scratch.path(),
-         "` waits for it");
+    fail(Status::IN_USE, scratch.path(), " is being drained by another process of this node: `tailrace drain wait ",
+         shell_word(scratch.path()), "` waits for it");
 }
 
 int copy(const std::string& folder, const DrainOptions& options) {

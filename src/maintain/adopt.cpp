@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/shell_word.hpp"
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
 #include "part/attribute_reader.hpp"
@@ -49,8 +50,8 @@ private:
     std::string path() const { return directory_ + "/" + part_path(group(), stream_, 0); }
     [[noreturn]] void refuse(const std::string& why) const {
         fail(Status::UNSUPPORTED, path(), ": ", why,
-             ", which cannot be adopted; write its steps to a new stream with `tailrace convert ", directory_, " NEW_DIRECTORY -s ",
-             stream_, "`, or restore the file from a copy");
+             ", which cannot be adopted; write its steps to a new stream with `tailrace convert ", shell_word(directory_),
+             " NEW_DIRECTORY -s ", shell_word(stream_), "`, or restore the file from a copy");
     }
 
     bool is_stored(const Variable& variable) const { return group().has_static || !variable.is_static || variable.replicated; }

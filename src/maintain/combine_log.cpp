@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/journal.hpp"
+#include "base/shell_word.hpp"
 #include "gather/agree.hpp"
 
 namespace tailrace {
@@ -67,7 +68,7 @@ std::optional<CombineProgress> CombineLog::read(const std::string& identity, con
 }
 
 void CombineLog::refuse(const std::string& why) const {
-    fail(Status::CORRUPT, path_, ": ", why, ", so the combine cannot continue; run `rm '", path_, "'` and combine again");
+    fail(Status::CORRUPT, path_, ": ", why, ", so the combine cannot continue; run `rm ", shell_word(path_), "` and combine again");
 }
 
 void CombineLog::apply(const Json& line, const CombinePlan& plan, CombineProgress& progress) {

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "layout/parts.hpp"
 #include "part/seal.hpp"
 #include "view/part_versions.hpp"
@@ -60,16 +61,17 @@ private:
 
     void check_metadata(const std::string& path, PartState state) {
         if (state == PartState::outdated)
-            report_.problems.push_back({path, std::nullopt, PartProblem::Of::lengths,
-                                        text("readers do not see its last steps, since a run was killed before it showed them; ",
-                                             "`tailrace index ", directory_, " -s ", stream_, "` shows them")});
+            report_.problems.push_back(
+                {path, std::nullopt, PartProblem::Of::lengths,
+                 text("readers do not see its last steps, since a run was killed before it showed them; ", "`tailrace index ",
+                      shell_word(directory_), " -s ", shell_word(stream_), "` shows them")});
         else if (state != PartState::current)
             report_.problems.push_back(
                 {path, std::nullopt, PartProblem::Of::metadata,
                  text("another program has changed it since Tailrace wrote it; its arrays can still be read, ",
-                      "but a run refuses to append to it; `tailrace adopt ", directory_, " -s ", stream_,
-                      "` keeps changed attributes, and `tailrace convert ", directory_, " NEW_DIRECTORY -s ", stream_,
-                      "` writes its steps to a new stream")});
+                      "but a run refuses to append to it; `tailrace adopt ", shell_word(directory_), " -s ", shell_word(stream_),
+                      "` keeps changed attributes, and `tailrace convert ", shell_word(directory_), " NEW_DIRECTORY -s ",
+                      shell_word(stream_), "` writes its steps to a new stream")});
     }
 
     void check_part(const File& file, const std::string& path, bool deep) {

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
 #include "part/reading_process.hpp"
@@ -75,8 +76,8 @@ private:
         if (history.torn_bytes > 0)
             add(path_of(journal_path(stream_)), nullptr,
                 text("its last ", history.torn_bytes,
-                     " bytes are a half-written line; the next run removes them, and so does `tailrace repair ", directory_, " -s ",
-                     stream_, "`"),
+                     " bytes are a half-written line; the next run removes them, and so does `tailrace repair ",
+                     shell_word(directory_), " -s ", shell_word(stream_), "`"),
                 Remedy::repair);
         verify_index(history);
     }
@@ -103,7 +104,7 @@ private:
             const std::string path = path_of(file);
             if (path_exists(path) || ++missing > kMostNamed) continue;
             add(path, nullptr,
-                text("the index is missing; write it with `tailrace index ", directory_, " -s ", stream_,
+                text("the index is missing; write it with `tailrace index ", shell_word(directory_), " -s ", shell_word(stream_),
                      "`; the next run does so, too"),
                 Remedy::index);
         }
@@ -116,7 +117,8 @@ private:
         const std::string dataset = path_of(dataset_path(stream_));
         if (!is_same_file(dataset, path_of(group_path(last, stream_))))
             add(dataset, nullptr,
-                text("it does not show the steps of the stream; mend it with `tailrace index ", directory_, " -s ", stream_, "`"),
+                text("it does not show the steps of the stream; mend it with `tailrace index ", shell_word(directory_), " -s ",
+                     shell_word(stream_), "`"),
                 Remedy::index);
     }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 
 namespace tailrace {
 namespace {
@@ -84,7 +85,8 @@ uint64_t each_member_of(const std::string& path, const std::vector<std::string>&
     });
     for (size_t i = 0; i < names.size(); ++i)
         if (!is_found[i] && !names[i].empty())
-            fail(Status::NOT_FOUND, path, " has no ", names[i], ": `tailrace ls ", path, "` lists its ", members, " names");
+            fail(Status::NOT_FOUND, path, " has no ", names[i], ": `tailrace ls ", shell_word(path), "` lists its ", members,
+                 " names");
     std::set<std::string> used;
     for (const auto& [name, bundle] : places) used.insert(bundle);
     std::erase_if(bundles, [&](const std::string& bundle) { return !used.contains(bundle); });

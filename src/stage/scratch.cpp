@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "base/system_error.hpp"
 
 namespace tailrace {
@@ -50,7 +51,7 @@ Scratch::Scratch(const std::string& path, Leases& leases) : leases_(leases), fol
     if (::fstat(folder_.get(), &status) != 0) fail_system("look at", path_, errno);
     if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         fail(Status::BAD_ARGUMENT, path_, " belongs to another user, or others may write to it: what is in it cannot be trusted; ",
-             "use a folder of your own (chmod go-w ", path_, ")");
+             "use a folder of your own (chmod go-w ", shell_word(path_), ")");
     if (::mkdirat(folder_.get(), kStateFolder, S_IRWXU) != 0 && errno != EEXIST) fail_system("make directory", state_path(), errno);
     const Descriptor state = open_beneath(folder_.get(), kStateFolder, O_RDONLY | O_DIRECTORY);
     if (!state.is_open()) fail_system("open folder", state_path(), errno);

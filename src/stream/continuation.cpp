@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/shell_word.hpp"
 #include "gather/agree.hpp"
 #include "layout/notation.hpp"
 #include "layout/parts.hpp"
@@ -155,7 +156,8 @@ void check_continuation(const History& history, const Definitions& definitions, 
     if (const size_t known = earlier.variables().size(); config.layout.part_is_dataset() && definitions.variables().size() > known)
         fail(Status::BAD_LAYOUT, stream_text(paths), ": variable '", definitions.variables()[known].name, "' is new, and ",
              paths.name, ".nc (files = one, steps = all) has no place for it: write it to another stream, or continue a copy that ",
-             "has several files: `tailrace convert ", paths.directory, " NEW_DIRECTORY --stream ", paths.name, " --set steps=1`");
+             "has several files: `tailrace convert ", shell_word(paths.directory), " NEW_DIRECTORY --stream ",
+             shell_word(paths.name), " --set steps=1`");
     check_static_values(history, definitions, data, paths);
 }
 

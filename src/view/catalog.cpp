@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "layout/parts.hpp"
 #include "record/history.hpp"
 #include "record/stream_lock.hpp"
@@ -94,8 +95,9 @@ void require_stream(const std::string& directory, const std::string& stream) {
              "' leads to another directory: give the directory that contains the stream, ", "and its name without '/'");
     if (!path_exists(directory + "/" + journal_path(stream)))
         fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing",
-             path_exists(directory + "/" + parts_directory(stream)) ? "; the stream was opened, but no step was committed"
-                                                                    : text("; list the streams: `tailrace ls ", directory, "`"));
+             path_exists(directory + "/" + parts_directory(stream))
+                 ? "; the stream was opened, but no step was committed"
+                 : text("; list the streams: `tailrace ls ", shell_word(directory), "`"));
 }
 
 Json list_streams(const std::string& directory, const std::string& stream) {

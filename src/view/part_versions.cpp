@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "layout/parts.hpp"
 
 namespace tailrace {
@@ -80,9 +81,9 @@ void check_unchanged(const std::string& directory, const std::string& stream, co
     const std::string path = path_of_part(directory, stream, history.groups[last], 0);
     if (state_of_part(path, history, last) == PartState::changed)
         fail(Status::CORRUPT, path, " was changed by another program after Tailrace wrote it, so nothing is appended to it. ",
-             "If only attributes were changed, `tailrace adopt ", directory, " -s ", stream,
-             "` keeps them. Else write its steps to a new stream with `tailrace convert ", directory, " NEW_DIRECTORY -s ", stream,
-             "`, restore the file from a copy, or set mode = 'replace' to begin anew");
+             "If only attributes were changed, `tailrace adopt ", shell_word(directory), " -s ", shell_word(stream),
+             "` keeps them. Else write its steps to a new stream with `tailrace convert ", shell_word(directory),
+             " NEW_DIRECTORY -s ", shell_word(stream), "`, restore the file from a copy, or set mode = 'replace' to begin anew");
 }
 
 }  // namespace tailrace

@@ -8,6 +8,7 @@
 #include "base/copy.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "gather/disagreement.hpp"
@@ -211,7 +212,7 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
             if (!shows_too_few(path, location)) throw;
             if (waited_ms == kWaitForPartMs)
                 fail(Status::CORRUPT, path, " does not show step ", selected_, ", which is committed: its run was killed before; ",
-                     "`tailrace index ", directory_, " -s ", name_, "` shows it");
+                     "`tailrace index ", shell_word(directory_), " -s ", shell_word(name_), "` shows it");
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
     }

@@ -86,7 +86,7 @@ TEST_F(CombineLogTest, MissingLinesAreRefused) {
     append(4, 5, true);
     const Error error = error_of([&] { read("abc"); });
     EXPECT_EQ(error.status(), Status::CORRUPT);
-    EXPECT_NE(std::string(error.what()).find("rm '"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("run `rm "), std::string::npos) << error.what();
 }
 
 TEST_F(CombineLogTest, ABeginningWithoutStepsHasNoProgress) {
