@@ -32,6 +32,7 @@ class StageRules:
     bundle_bytes: int
     min_free_bytes: int  # of scratch; with less, new files are made at the target
     while_running: bool  # closed files are copied to the target while the program runs
+    ask_other_nodes: bool  # files that a process does not find are looked for on the other nodes of the run
 
     @property
     def target(self) -> str:
@@ -92,6 +93,7 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         table.whole("bundle_mib", 1, DEFAULT_BUNDLE_MIB) << 20,
         _bytes(table, "min_free", DEFAULT_MIN_FREE),
         table.flag("while_running", False),
+        table.flag("ask_other_nodes", True),
     )
     table.refuse_unknown()
     return rules
