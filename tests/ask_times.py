@@ -1,4 +1,4 @@
-"""Measures questions for files of other nodes: `python -m tests.ask_times`. The nodes are on this machine (fake_nodes); needs root."""
+"""Measures questions for files of other nodes: `python -m tests.ask_times`. The nodes share this machine. Needs root."""
 
 from __future__ import annotations
 

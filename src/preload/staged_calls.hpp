@@ -165,8 +165,8 @@ Step step_of_link(const TwoPaths& paths, const StagedPath& from, const StagedPat
 bool move_folder(const StagedPath& from, const StagedPath& to);
 
 template <class Call>
-[[gnu::noinline]] int two_of_this_node(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to,
-                          Call call) {
+[[gnu::noinline]] int two_of_this_node(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory,
+                                       const char*& to, Call call) {
     const StagedPath staged_from(from_directory, from), staged_to(to_directory, to);
     const TwoPaths paths = {from_directory, from, to_directory, to};
     switch (is_link ? step_of_link(paths, staged_from, staged_to) : step_of_rename(paths, staged_from, staged_to, flags)) {
@@ -208,8 +208,7 @@ template <class Call>
 template <class Call>
 int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
     const int result = two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call);
-    const bool is_again =
-        placing::is_absent(result) && !exists_at(from_directory, from) && asks_other_nodes(from_directory, from);
+    const bool is_again = placing::is_absent(result) && !exists_at(from_directory, from) && asks_other_nodes(from_directory, from);
     return is_again ? two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call) : result;
 }
 

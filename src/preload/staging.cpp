@@ -28,7 +28,7 @@ struct Counts {
     std::atomic<uint32_t> has_first;
     char first[1024];  // the first path that went to the target; no zero byte if it is longer
     std::atomic<uint32_t> has_first_unanswered;
-    std::atomic<uint64_t> unanswered;     // names that were absent, while a node that may have them did not answer
+    std::atomic<uint64_t> unanswered;       // names that were absent, while a node that may have them did not answer
     std::atomic<uint32_t> agent_is_silent;  // the last question on this node had no answer in time
     char first_unanswered[1024];
 };
@@ -103,8 +103,7 @@ void count_path(const char* below, std::atomic<uint64_t>& count, std::atomic<uin
 }
 
 void count_at_target(const char* below) {
-    if (Counts* const all = counts.load(std::memory_order_relaxed))
-        count_path(below, all->at_target, all->has_first, all->first);
+    if (Counts* const all = counts.load(std::memory_order_relaxed)) count_path(below, all->at_target, all->has_first, all->first);
 }
 
 void count_unanswered(const char* below) {
