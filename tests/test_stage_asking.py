@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import queue
 import socket
@@ -33,7 +32,7 @@ class Nodes:
         self.own_files: set[str] = set()
         self.given: list[tuple[str, Callable[[Result], None]]] = []
         self.answers: queue.Queue[bool] = queue.Queue()
-        self.stills = itertools.count()
+        self.stills = 0
         self.questions = Questions(self.orders.append, limit_s)
         self.questions.begin(["n1", "n2", "n3"], self)
 
@@ -45,7 +44,10 @@ class Nodes:
         self.given.append((path, done))
 
     def ask(self, path: str, asker: str = OWN) -> None:
-        self.questions.ask(path, asker, self.answers.put, lambda: next(self.stills) and None)
+        def still() -> None:
+            self.stills += 1
+
+        self.questions.ask(path, asker, self.answers.put, still)
 
     def say(self, agent: str, kind: str, **fields: Any) -> None:
         self.questions.hear(agent, {"kind": kind, **fields})
@@ -92,7 +94,7 @@ def test_the_node_of_the_command_delivers_its_own_file(nodes: Nodes) -> None:
     nodes.own_files.add("a")
     nodes.ask("a", "n1")
     ((path, done),) = nodes.given
-    assert (path, nodes.orders, next(nodes.stills)) == ("a", [], 1)
+    assert (path, nodes.orders, nodes.stills) == ("a", [], 1)
     done(Result(Outcome.GIVEN))
     done(Result(Outcome.GIVEN))
     assert nodes.has_answered() == [True]

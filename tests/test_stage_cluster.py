@@ -111,11 +111,10 @@ if rank == 0:
     assert not os.path.exists("out/never")
     for part in (0, 1):
         with open(f"out/f.2.{part}", "rb") as file:
-            assert file.read() == bytes((2 * 7 + part + at) % 251 for at in range(%d))
+            assert file.read() == bytes((2 * 7 + part + at) % 251 for at in range(BYTES))
     open("read", "w").close()
 wait("read")
-"""
-    % BYTES
+""".replace("BYTES", str(BYTES))
 )
 
 

@@ -261,11 +261,14 @@ def test_a_process_does_not_wait_for_an_agent_that_was_killed(nodes: FakeNodes, 
 
 
 @pytest.mark.full
-def test_a_process_waits_for_a_silent_agent_until_its_time_is_over(nodes: FakeNodes) -> None:
-    """15 s, once."""
+@pytest.mark.parametrize(
+    ("node", "why"), [("n1", "n1: it has said nothing for 15 s"), ("n2", "the agent of this node did not answer")]
+)
+def test_a_process_waits_for_a_silent_agent_until_its_time_is_over(nodes: FakeNodes, node: str, why: str) -> None:
+    """15 s for that of another node (n1), 30 s for that of its own (n2), once for both names."""
     with nodes.start(KILLED) as process:
         until(lambda: (nodes.top / "written").exists(), 120)
-        agent = agents_of(nodes.top)["n1"]
+        agent = agents_of(nodes.top)[node]
         os.kill(agent, signal.SIGSTOP)
         try:
             (nodes.top / "stopped").touch()
@@ -275,6 +278,5 @@ def test_a_process_waits_for_a_silent_agent_until_its_time_is_over(nodes: FakeNo
         out, err = process.communicate(timeout=180)
     assert process.returncode == 1, err
     assert out.split() == ["False", "False"]
-    assert "n2: 2 names did not exist for processes there, but other nodes may have had them: out/a.0, ..." in err
-    assert "n1: it has said nothing for 15 s" in err
+    assert f"n2: 2 names did not exist for processes there, but other nodes may have had them: out/a.0, ... ({why})" in err
     assert nodes.delivered() == {"a.0": content(0, "a.0")}

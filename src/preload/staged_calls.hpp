@@ -24,7 +24,7 @@ Result failed(int code) {
 constexpr uint32_t kHasAsked = kMostLinks + 1;
 
 // Makes a call on a file that should exist. A link below the base may lead to a file on scratch, where the kernel does not find it.
-// If nobody on this node has the file, another node may have it.
+// A file that this node does not have may be on another node.
 template <class Call>
 [[gnu::noinline]] auto existing(int directory, const char*& path, Call call, uint32_t links = 0) -> decltype(call()) {
     const char* const logical = path;

@@ -55,8 +55,8 @@ public:
     void take_back(bool is_full) const;
     // Makes the folders of the file on scratch. False: they do not exist at the target.
     bool make_folders() const;
-    // Asks the other nodes for the file, which is neither on this node's scratch nor at the target. Whoever has it moves it to the
-    // target. False: nobody was asked.
+    // Asks the other nodes for the file, which is neither on this node's scratch nor at the target. A node that has it delivers it.
+    // False: no node was asked.
     bool ask_other_nodes() const;
     // After a file on scratch was renamed: if the target has an older file of the name which other nodes have asked for, delivers
     // the new one, because they would read the old one.

@@ -34,7 +34,7 @@ class Client:
         self._is_done = False
 
     def still(self) -> None:
-        """Says that a node delivers the file, and that the process should go on waiting."""
+        """Says that a node delivers the file, and that the process should continue to wait."""
         with self._lock:
             if not self._is_done:
                 self._send(b"w")

@@ -55,7 +55,7 @@ class NodeQuestions:
         staging.give(path, done, lambda: self._send({"kind": "giving", "question": question}))
 
     def end(self) -> None:
-        """The command has ended: nobody answers."""
+        """The command has ended, so no question will be answered."""
         with self._lock:
             clients, self._clients = list(self._clients.values()), {}
         for client in clients:

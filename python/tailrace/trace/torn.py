@@ -83,7 +83,7 @@ def _torn_below(folder: Path, log: Log) -> set[str]:
 
 
 class TornSoFar:
-    """What torn_below() returns, again and again while the run goes on. The log of each process that has ended is read once."""
+    """What torn_below() returns, again and again while the program runs. The log of each process that has ended is read once."""
 
     def __init__(self, folder: Path, run: Path) -> None:
         self._folder, self._run = folder, run
