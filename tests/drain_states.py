@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import tarfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -123,15 +124,22 @@ class DrainCase:
     def early_copies(self) -> list[Path]:
         return [path for path in self.target.glob(".tailrace-drain-*/*/*") if path.name != "lock"]
 
-    def call(self, verb: str, *options: str, **fault: str) -> subprocess.CompletedProcess[str]:
+    def give(self, groups: Sequence[Sequence[bytes]], **fault: str) -> subprocess.CompletedProcess[str]:
+        """Delivers groups of files while a program would run."""
+        names = "".join(os.fsdecode(name) + "\0" for group in groups for name in (*group, b""))
+        return self.call("give", "--parent", str(os.getpid()), names=names, **fault)
+
+    def call(self, verb: str, *options: str, names: str = "", **fault: str) -> subprocess.CompletedProcess[str]:
         variables = {f"DRAIN_{key.upper()}": value for key, value in fault.items()}
         if fault:
             variables |= {"LD_PRELOAD": str(self.faults), "DRAIN_FIRED": str(self.marker)}
         return subprocess.run(
             [self.program, verb, self.scratch, self.target, *options],
             env={**os.environ, **self.environment, **variables},
+            input=names,
             capture_output=True,
             text=True,
+            errors="surrogateescape",
             timeout=120,
             check=False,
         )

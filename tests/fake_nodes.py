@@ -50,6 +50,7 @@ class FakeNodes:
 
     def __init__(self, top: Path, command: list[str]) -> None:
         self.top, self.command = top, command
+        self.hosts: tuple[str, ...] = self.names  # the node of each rank
         self.base, self.log = top / "run", top / "log"
         self.base.mkdir()
         for node in (*self.names, os.uname().nodename):
@@ -68,7 +69,7 @@ class FakeNodes:
         (self.base / "tailrace.toml").write_text(f'[stage]\nfiles = ["out/**"]\nscratch = "$TMPDIR"\nmin_free = "1 B"\n{text}')
 
     def launch(self, rank_words: list[str]) -> list[str]:
-        return [str(self.launcher), "--host", "n1,n2", "--mca", "plm_rsh_agent", str(self.shell), *rank_words]
+        return [str(self.launcher), "--host", ",".join(self.hosts), "--mca", "plm_rsh_agent", str(self.shell), *rank_words]
 
     def words(self, command: list[str]) -> list[str]:
         return [*self.command, "run", "--config", str(self.base / "tailrace.toml"), "--log", str(self.log), "--", *command]
@@ -138,6 +139,13 @@ def put(name):
             file.write(content(name)[at : at + 1000])
 def here(name):
     return glob.glob(os.environ["TMPDIR"] + "/tailrace-*/out/" + name) != []
+def flag(name):
+    open(TOP + "/" + name, "w").close()
+def wait(name):
+    until(lambda: os.path.exists(TOP + "/" + name))
+def get(name):
+    with open("out/" + name, "rb") as file:
+        return file.read()
 def until(so):
     end = time.monotonic() + 120
     while not so():

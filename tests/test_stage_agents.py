@@ -56,7 +56,13 @@ def test_the_reader_of_lines_takes_any_text(rng: random.Random) -> None:
 
 def test_the_file_that_was_changed_last_has_the_name() -> None:
     lists = {"n1": {"a": 5, "b": 1, "c": 1}, "n2": {"a": 4, "c": 1}, "n3": {"a": 6, "d": 1}}
-    assert name_lists.doubles(lists) == {"a": ("n3", "n1", "n2"), "c": ("n1", "n2")}
+    assert name_lists.doubles(lists, {}) == {"a": ("n3", "n1", "n2"), "c": ("n1", "n2")}
+
+
+def test_the_file_that_is_at_the_target_already_has_the_name() -> None:
+    lists = {"n1": {"a": 5}, "n2": {"a": 4, "b": 1, "c": 1}}
+    given = {"a": "n2", "b": "n3", "c": "n2", "d": "n1"}
+    assert name_lists.doubles(lists, given) == {"a": ("n2", "n1"), "b": ("n3", "n2")}
 
 
 def test_another_name_hides_no_file(tmp_path: Path) -> None:

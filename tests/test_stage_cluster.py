@@ -95,6 +95,39 @@ def test_every_launcher_has_scratch_on_each_node(run: Run, how: str) -> None:
     assert [run.folders(node) for node in ("login", "n1", "n2")] == [[], [], []]
 
 
+# Rank 0 of one node reads the files of rank 2 of another, when all have closed theirs.
+READS = (
+    SCRIPT
+    + """
+import time
+open(f"written.{rank}", "w").close()
+def wait(name):
+    end = time.monotonic() + 240
+    while not os.path.exists(name):
+        assert time.monotonic() < end, name
+        time.sleep(0.05)
+wait("written.2")
+if rank == 0:
+    assert not os.path.exists("out/never")
+    for part in (0, 1):
+        with open(f"out/f.2.{part}", "rb") as file:
+            assert file.read() == bytes((2 * 7 + part + at) % 251 for at in range(BYTES))
+    open("read", "w").close()
+wait("read")
+""".replace("BYTES", str(BYTES))
+)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("how", ["openmpi", "slurm"])
+def test_a_rank_reads_a_file_of_another_node_while_the_program_runs(run: Run, how: str) -> None:
+    done = run.on_login(run.words(how, READS))
+    assert done.status == 0, done.stderr
+    assert run.delivered() == {f"f.{rank}.{part}": content(rank, part) for rank in range(4) for part in (0, 1)}
+    assert "n2: 2 files, " in done.stderr
+    assert "had been delivered while the program ran" in done.stderr
+
+
 WAITS = (
     SCRIPT
     + """

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <thread>
 
@@ -35,6 +36,7 @@ constexpr char kUsage[] =
     "                      [--files N] [--wait SECONDS] [--torn FILE]\n"
     "       tailraced announce SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--compression zstd[:N]]\n"
     "       tailraced beside SCRATCH TARGET [--quiet SECONDS] [--once] [--parent PROCESS]\n"
+    "       tailraced give SCRATCH TARGET --parent PROCESS\n"
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
     "       tailraced list BUNDLE|FOLDER [NAME...]\n"
@@ -166,6 +168,39 @@ int announce(const std::string& folder, const DrainOptions& options) {
     return 0;
 }
 
+// The kernel kills this process when its parent ends. False: the parent has ended already.
+bool end_with(uint64_t parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return static_cast<uint64_t>(::getppid()) == parent;
+}
+
+// Delivers files while the program runs, for the parent process, which holds the lock. Reads names from the standard input: each
+// ends in a zero byte, and an empty name ends a group. Prints an answer for each group. Ends with its input.
+int give(const std::string& folder, const DrainOptions& options) {
+    Leases leases;
+    Scratch scratch(folder, leases);
+    Drain drain(scratch, options, [](const DrainProgress&) {});
+    std::vector<std::string> names;
+    for (std::string name; std::getline(std::cin, name, '\0');) {
+        if (!name.empty()) {
+            names.push_back(std::move(name));
+            continue;
+        }
+        Json answer = {{"kind", "given"}};
+        try {
+            const Given given = drain.give(names);
+            Json open = Json::array();
+            for (const std::string& path : given.open) open.push_back(escaped(path));
+            answer.update({{"files", given.files}, {"bytes", given.bytes}, {"open", open}, {"left", described_left(given.left)}});
+        } catch (const Error& error) {
+            answer.update({{"why", error.what()}});
+        }
+        print(answer);
+        names.clear();
+    }
+    return 0;
+}
+
 // Uses only processor and disk time that the program leaves unused. The thread that gives leases up keeps the normal priority.
 void take_low_priority() {
     constexpr int kLowest = 19, kOwn = 0, kOfProcess = 1, kIdle = 3 << 13;  // linux/ioprio.h
@@ -186,8 +221,7 @@ int copy_beside(const std::string& folder, int count, char** words) {
         if (key == "--quiet") {
             options.quiet_s = std::strtod(words[at], nullptr);
         } else if (key == "--parent") {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (static_cast<uint64_t>(::getppid()) != number(words[at])) return 1;  // it ended before that
+            if (!end_with(number(words[at]))) return 1;
         } else {
             fail(Status::BAD_ARGUMENT, "unknown option ", key, "; ", kUsage);
         }
@@ -308,6 +342,8 @@ int main(int count, char** words) {
         if (count >= 4 && std::strcmp(words[1], "copy") == 0) return copy(words[2], parse(count, words));
         if (count >= 4 && std::strcmp(words[1], "announce") == 0) return announce(words[2], parse(count, words));
         if (count >= 4 && std::strcmp(words[1], "beside") == 0) return copy_beside(words[2], count, words);
+        if (count == 6 && std::strcmp(words[1], "give") == 0 && std::strcmp(words[4], "--parent") == 0)
+            return end_with(number(words[5])) ? give(words[2], {.target = words[3]}) : 1;
         if (count >= 3 && std::strcmp(words[1], "status") == 0) return show_status(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "scavenge") == 0) return search_leftovers(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));

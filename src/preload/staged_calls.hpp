@@ -20,7 +20,11 @@ Result failed(int code) {
         return Result(-1);
 }
 
+// The number of links of a path that other nodes were asked for already.
+constexpr uint32_t kHasAsked = kMostLinks + 1;
+
 // Makes a call on a file that should exist. A link below the base may lead to a file on scratch, where the kernel does not find it.
+// A file that this node does not have may be on another node.
 template <class Call>
 [[gnu::noinline]] auto existing(int directory, const char*& path, Call call, uint32_t links = 0) -> decltype(call()) {
     const char* const logical = path;
@@ -46,6 +50,8 @@ template <class Call>
         result = existing(directory, path, call, links + 1);
         path = logical;
         if (!placing::is_absent(result)) return result;
+    } else if (links <= kMostLinks && asks_other_nodes(directory, path)) {
+        return existing(directory, path, call, kHasAsked);
     }
     errno = code;
     return result;
@@ -116,7 +122,9 @@ template <class Call>
             if (folder == -ENOTEMPTY || folder == -EEXIST) return failed<int>(ENOTEMPTY);
         }
     }
-    return placing::placed_existing(directory, path, call);
+    const int result = placing::placed_existing(directory, path, call);
+    const bool is_again = placing::is_absent(result) && takes_files && asks_other_nodes(directory, path);
+    return is_again ? placing::placed_existing(directory, path, call) : result;
 }
 
 // Makes a call that changes attributes. The attributes of a folder are changed on scratch, too, because new files and the delivery
@@ -157,8 +165,8 @@ Step step_of_link(const TwoPaths& paths, const StagedPath& from, const StagedPat
 bool move_folder(const StagedPath& from, const StagedPath& to);
 
 template <class Call>
-[[gnu::noinline]] int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to,
-                          Call call) {
+[[gnu::noinline]] int two_of_this_node(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory,
+                                       const char*& to, Call call) {
     const StagedPath staged_from(from_directory, from), staged_to(to_directory, to);
     const TwoPaths paths = {from_directory, from, to_directory, to};
     switch (is_link ? step_of_link(paths, staged_from, staged_to) : step_of_rename(paths, staged_from, staged_to, flags)) {
@@ -170,6 +178,7 @@ template <class Call>
             if (placing::is_absent(result) && staged_to.make_folders()) result = call();
             from = paths.from;
             to = paths.to;
+            if (result == 0 && !is_link) staged_to.deliver_if_given();
             return result;
         }
         case Step::replace: {
@@ -193,6 +202,14 @@ template <class Call>
         case Step::at_target: break;
     }
     return placing::placed_two(from_directory, from, to_directory, to, call);
+}
+
+// Makes a call with two paths, a rename or a link. Another node may have the first file.
+template <class Call>
+int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
+    const int result = two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call);
+    const bool is_again = placing::is_absent(result) && !exists_at(from_directory, from) && asks_other_nodes(from_directory, from);
+    return is_again ? two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call) : result;
 }
 
 // Makes a call that creates a file under a name of its own choice, which it writes to `name`. False: the file must be created at

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 
+#include "preload/ask.hpp"
 #include "preload/placing.hpp"
 #include "trace/log.hpp"
 #include "trace/raw.hpp"
@@ -21,11 +22,15 @@ namespace raw = trace::raw;
 
 constexpr char kDrainFolder[] = ".tailrace-drain", kCounts[] = "/.tailrace-drain/counts";
 
-// Counts over all processes of the node, in a shared file that python/tailrace/stage/staged_run.py reads.
+// Counts over all processes of the node, in a shared file that python/tailrace/stage/scratch_folder.py reads.
 struct Counts {
     std::atomic<uint64_t> on_scratch, at_target;  // files that match a pattern; at_target: because scratch was too full
     std::atomic<uint32_t> has_first;
     char first[1024];  // the first path that went to the target; no zero byte if it is longer
+    std::atomic<uint32_t> has_first_unanswered;
+    std::atomic<uint64_t> unanswered;       // names that were absent, while a node that may have them did not answer
+    std::atomic<uint32_t> agent_is_silent;  // the last question on this node had no answer in time
+    char first_unanswered[1024];
 };
 constinit std::atomic<Counts*> counts = nullptr;
 
@@ -90,14 +95,29 @@ void count_on_scratch() {
     if (Counts* all = counts.load(std::memory_order_relaxed)) all->on_scratch.fetch_add(1, std::memory_order_relaxed);
 }
 
+void count_path(const char* below, std::atomic<uint64_t>& count, std::atomic<uint32_t>& has_first, char (&first)[1024]) {
+    count.fetch_add(1, std::memory_order_relaxed);
+    if (has_first.exchange(1, std::memory_order_relaxed) != 0) return;
+    const uint64_t bytes = strlen(below);
+    memcpy(first, below, bytes < sizeof first ? bytes : sizeof first);
+}
+
 void count_at_target(const char* below) {
-    Counts* const all = counts.load(std::memory_order_relaxed);
-    if (all == nullptr) return;
-    all->at_target.fetch_add(1, std::memory_order_relaxed);
-    if (all->has_first.exchange(1, std::memory_order_relaxed) == 0) {
-        const uint64_t bytes = strlen(below);
-        memcpy(all->first, below, bytes < sizeof all->first ? bytes : sizeof all->first);
-    }
+    if (Counts* const all = counts.load(std::memory_order_relaxed)) count_path(below, all->at_target, all->has_first, all->first);
+}
+
+void count_unanswered(const char* below) {
+    if (Counts* const all = counts.load(std::memory_order_relaxed))
+        count_path(below, all->unanswered, all->has_first_unanswered, all->first_unanswered);
+}
+
+// The folder that has a file for each name that another node has asked for: RULES.given/HASH, on the file system of all nodes.
+constexpr char kGiven[] = ".given/";
+constinit char given_folder[4096] = "";
+
+void set_given_folder(const char* rules_path) {
+    const uint64_t bytes = raw::put_text(given_folder, rules_path, sizeof given_folder - sizeof kGiven);
+    raw::put_text(given_folder + bytes, kGiven, sizeof kGiven);
 }
 
 bool has_room() {
@@ -179,6 +199,8 @@ void begin(const place::Rules& rules, const char* path) {
     }
     own_node.store(own, std::memory_order_relaxed);
     map_counts(scratch);
+    set_given_folder(path);
+    ask::begin(scratch);
     has_scratch.store(true, std::memory_order_release);
 }
 
@@ -227,6 +249,58 @@ bool StagedPath::has_pattern() const {
     return !placing::PlacedPath(directory_, path_).is_placed();
 }
 
+// Whether another node has asked for this name. Its file is at the target from then on, for all nodes.
+bool StagedPath::is_given() const {
+    if (!ask::is_on()) return false;
+    char marker[sizeof given_folder + 17];
+    uint64_t at = raw::put_text(marker, given_folder, sizeof given_folder);
+    const uint64_t hash = place::checksum(text_ + below_, bytes_ - below_);
+    for (int shift = 60; shift >= 0; shift -= 4) marker[at++] = "0123456789abcdef"[hash >> shift & 15];
+    marker[at] = '\0';
+    return exists_at(AT_FDCWD, marker);
+}
+
+bool StagedPath::ask_other_nodes() const {
+    if (!is_inside() || kind_ != 0 || names_folder_) return false;
+    if (placing::rules().count() != 0 && placing::PlacedPath(directory_, path_).is_placed()) return false;
+    Counts* const all = counts.load(std::memory_order_relaxed);
+    const ask::Answer answer =
+        ask::ask(ask::Kind::others, text_ + below_, bytes_ - below_, all == nullptr ? nullptr : &all->agent_is_silent);
+    read_folder_again();
+    if (answer != ask::Answer::done && !exists_at(directory_, path_)) count_unanswered(text_ + below_);
+    return true;
+}
+
+// NFS remembers that a name was absent until the folder is opened again, which asks the server whether the folder has changed.
+void StagedPath::read_folder_again() const {
+    char target[kStagedRoom];
+    const place::Stage all = stage();
+    const place::Text base = all.record().base;
+    if (base.bytes + 1 + bytes_ - below_ >= sizeof target) return;
+    memcpy(target, all.text(base), base.bytes);
+    target[base.bytes] = '/';
+    memcpy(target + base.bytes + 1, text_ + below_, bytes_ - below_ + 1);
+    *strrchr(target, '/') = '\0';
+    const int64_t folder = raw::call(SYS_openat, AT_FDCWD, raw::address(target), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) raw::call(SYS_close, folder);
+}
+
+void StagedPath::deliver_if_given() const {
+    if (!ask::is_on() || !exists_at(directory_, path_) || !is_given()) return;
+    Counts* const all = counts.load(std::memory_order_relaxed);
+    const ask::Answer answer =
+        ask::ask(ask::Kind::own, text_ + below_, bytes_ - below_, all == nullptr ? nullptr : &all->agent_is_silent);
+    if (answer != ask::Answer::done) count_unanswered(text_ + below_);
+}
+
+bool asks_other_nodes(int directory, const char* path) {
+    if (!ask::is_on()) return false;
+    const int code = errno;
+    const bool has_asked = StagedPath(directory, path).ask_other_nodes();
+    errno = code;
+    return has_asked;
+}
+
 // Whether a file at the target may be hidden by a new one on scratch: a new file would have the same owner, links and attributes.
 bool StagedPath::is_hideable(const struct stat& file) const {
     if (!S_ISREG(file.st_mode) || file.st_nlink != 1 || static_cast<int64_t>(file.st_uid) != raw::call(SYS_geteuid)) return false;
@@ -247,7 +321,8 @@ Choice StagedPath::choose(const Opening& opening) {
     const int64_t found = raw::call(SYS_newfstatat, directory_, raw::address(path_), raw::address(&file), AT_SYMLINK_NOFOLLOW);
     if (found == 0 && S_ISLNK(file.st_mode)) return opening.follows() && !opening.is_exclusive() ? Choice::link : Choice::target;
     if (found == -ENOENT) return opening.creates() && has_pattern() ? choose_new() : Choice::target;
-    if (found != 0 || !opening.truncates() || opening.is_exclusive() || !has_pattern() || !is_hideable(file)) return Choice::target;
+    if (found != 0 || !opening.truncates() || opening.is_exclusive() || !has_pattern() || !is_hideable(file) || is_given())
+        return Choice::target;
     if (choose_new() == Choice::target || !make_folders()) return Choice::target;
     const mode_t mode = file.st_mode & 07777;
     const int64_t made = raw::call(SYS_openat, AT_FDCWD, raw::address(text_), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -349,7 +424,11 @@ bool find(const char* path, const Opening& opening, char* to) {
             return true;
         }
         char next[kStagedRoom];
-        if ((choice != Choice::link && opening.creates()) || !read_link(AT_FDCWD, path, next)) return false;
+        if (choice != Choice::link && opening.creates()) return false;
+        if (!read_link(AT_FDCWD, path, next)) {
+            if (!exists_at(AT_FDCWD, path)) asks_other_nodes(AT_FDCWD, path);
+            return false;
+        }
         memcpy(link, next, sizeof link);
         path = link;
     }

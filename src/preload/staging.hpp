@@ -55,12 +55,20 @@ public:
     void take_back(bool is_full) const;
     // Makes the folders of the file on scratch. False: they do not exist at the target.
     bool make_folders() const;
+    // Asks the other nodes for the file, which is neither on this node's scratch nor at the target. A node that has it delivers it.
+    // False: no node was asked.
+    bool ask_other_nodes() const;
+    // After a file on scratch was renamed: if the target has an older file of the name which other nodes have asked for, delivers
+    // the new one, because they would read the old one.
+    void deliver_if_given() const;
 
 private:
     static constexpr unsigned kFolderKind = 0040000;
 
     void lead();
     bool has_pattern() const;
+    bool is_given() const;
+    void read_folder_again() const;
     Choice choose_new();
     bool is_hideable(const struct stat& file) const;
 
@@ -72,6 +80,9 @@ private:
     bool names_folder_ = false;  // whether the path ends in a slash
     char text_[kStagedRoom];
 };
+
+// Asks the other nodes for an absent file. True: make the call again, because the file may be at its target now. Keeps errno.
+bool asks_other_nodes(int directory, const char* path);
 
 constexpr uint32_t kMostLinks = 16;
 // Writes the target of a symbolic link, as a path relative to the same directory. False: `path` is not a link. `to` has kStagedRoom

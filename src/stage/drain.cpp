@@ -128,8 +128,10 @@ void Drain::note(Json line) {
 
 void Drain::announce(uint64_t process) { note(start_line(options_, process)); }
 
+std::string Drain::temporary_name() const { return ".tailrace-drain-" + token_; }
+
 DrainProgress Drain::run() {
-    const std::string temporary = ".tailrace-drain-" + token_;
+    const std::string temporary = temporary_name();
     early_.emplace(scratch_.state_path(), options_.target, temporary);
     progress_.early_stopped_because = early_->stopped_because();
     remove_others(options_.target + "/" + temporary, early_->folder());
@@ -155,6 +157,14 @@ void Drain::carry_what_is_there() {
     const double until_s = seconds_now() + options_.wait_s;
     again_ = early_->first(scratch_, scratch_.scan());
     progress_.entries = again_.size();
+    try_again_until(until_s);
+    for (const std::string& path : again_)
+        progress_.left.push_back({path, "a process has it open for writing, or changes it again and again"});
+    for (const std::string& folder : folders_) scratch_.remove_folder(folder);
+}
+
+// Delivers the files in `again_`, several times, because they may be open for writing. What cannot be delivered stays in `again_`.
+void Drain::try_again_until(double until_s) {
     for (int round = 0; !again_.empty(); ++round) {
         if (round >= kMostTimes && seconds_now() >= until_s) break;
         constexpr auto kPause = std::chrono::milliseconds(20);
@@ -162,9 +172,15 @@ void Drain::carry_what_is_there() {
         const std::vector<std::string> paths = std::exchange(again_, {});
         carry_all(paths);
     }
-    for (const std::string& path : again_)
-        progress_.left.push_back({path, "a process has it open for writing, or changes it again and again"});
-    for (const std::string& folder : folders_) scratch_.remove_folder(folder);
+}
+
+Given Drain::give(const std::vector<std::string>& paths) {
+    if (!work_) work_.emplace(options_.target, temporary_name());
+    scratch_.forget_parent();
+    progress_ = {};
+    again_ = paths;
+    try_again_until(0);
+    return {.files = progress_.files, .bytes = progress_.bytes, .open = std::exchange(again_, {}), .left = progress_.left};
 }
 
 void Drain::carry_all(const std::vector<std::string>& paths) {
@@ -210,7 +226,7 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
             if (first != items.end()) item.kind = ItemKind::hard_link, item.link = first->target_path();
         }
         items.push_back(std::move(item));
-        if (options_.sink == "mirror" && items.back().kind == ItemKind::file) early_->use(items.back());
+        if (options_.sink == "mirror" && items.back().kind == ItemKind::file && early_) early_->use(items.back());
         return;
     }
     scratch_.give_up(item);

@@ -45,6 +45,13 @@ struct DrainProgress {
     std::set<std::string> torn;                 // the names NAME of files that were delivered as NAME.torn
 };
 
+// The result of give().
+struct Given {
+    uint64_t files = 0, bytes = 0;  // delivered
+    std::vector<std::string> open;  // a process has these open for writing, or changes them again and again
+    std::vector<Left> left;         // these could not be delivered
+};
+
 class Drain {
 public:
     using Report = std::function<void(const DrainProgress&)>;  // called after each shipment
@@ -54,6 +61,10 @@ public:
     // full, and STOPPED on request of a signal (stop.hpp); what is not delivered then stays on scratch.
     DrainProgress run();
 
+    // Delivers these files while the program runs, because processes of other nodes want to open them. Files that do not exist are
+    // ignored. Copies that were made early are not used, because another process has them.
+    Given give(const std::vector<std::string>& paths);
+
     // Writes to the journal where the files are to be delivered. `process`: the number of a process that will drain them at its
     // end; if it is killed before, the journal still has the target.
     void announce(uint64_t process);
@@ -62,6 +73,7 @@ private:
     void recover();
     void note(Json line);  // appends to the journal, for `tailrace drain status` and `resume`
     void carry_what_is_there();
+    void try_again_until(double until_s);
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);
     void ship(std::span<const std::string> paths);
@@ -72,6 +84,7 @@ private:
     void record(const std::vector<Item>& items);
     void free_scratch(std::vector<Item>& items);
     SinkPlace place() const;
+    std::string temporary_name() const;  // of the folder at the target for all work folders of this scratch folder
 
     Scratch& scratch_;
     DrainOptions options_;
@@ -79,7 +92,7 @@ private:
     DrainProgress progress_;
     std::string token_;
     std::optional<EarlyCopies> early_;  // set while run() runs
-    std::optional<WorkFolder> work_;    // at the target; set while run() runs
+    std::optional<WorkFolder> work_;    // at the target; set while run() runs, and from the first give() on
     Journal journal_;
     uint64_t number_ = 0;             // the number of the last shipment
     std::vector<std::string> again_;  // files to try again: they were open for writing, or changed

@@ -70,7 +70,7 @@ std::vector<std::string> scan_below(int folder) {
 }
 
 std::vector<std::string> Scratch::scan() {
-    parent_.close();  // another folder may have this name now
+    forget_parent();
     return scan_below(folder_.get());
 }
 

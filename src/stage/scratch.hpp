@@ -27,6 +27,8 @@ public:
     const std::string& path() const { return path_; }
     std::string state_path() const { return path_ + "/" + kStateFolder; }
     std::vector<std::string> scan();
+    // Forgets the folder of the last path, because another folder may have its name now.
+    void forget_parent() { parent_.close(); }
     // Gets the attributes of a path below the folder (lstat); false: there is no file of this name.
     bool look_at(const std::string& path, struct stat& status);
     // Finds out which files all processes have open for writing, if the file system has no leases. Call this before a shipment is

@@ -35,6 +35,7 @@ class StageRules:
     compression: str  # of bundles: none, zstd or zstd:N
     min_free_bytes: int  # of scratch; with less, new files are made at the target
     while_running: bool  # closed files are copied to the target while the program runs
+    ask_other_nodes: bool  # files that a process does not find are looked for on the other nodes of the run
 
     @property
     def target(self) -> str:
@@ -101,6 +102,7 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         compression,
         _bytes(table, "min_free", DEFAULT_MIN_FREE),
         table.flag("while_running", False),
+        table.flag("ask_other_nodes", True),
     )
     table.refuse_unknown()
     return rules

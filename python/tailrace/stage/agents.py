@@ -22,6 +22,7 @@ from tailrace.launch.job_nodes import JobNodes, Start
 from tailrace.place.stage_rules import StageNode
 from tailrace.stage.agent_lines import Reader
 from tailrace.stage.order import StageOrder
+from tailrace.stage.questions import KINDS, Files, Questions
 
 ANSWER_S = 60.0  # limit for the first message: many agents load Python from one shared file system at a time
 SILENT_S = 30.0  # limit for later messages: an agent that works sends one every 2 s
@@ -116,6 +117,7 @@ class Agents:
         self._say_left = say_left
         self._heard: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
         self.agents = {name: Agent(name) for name in found.names}
+        self.questions = Questions(self._order)
         self._connections: list[Connection] = []
         words = ["env", f"PYTHONPATH={_python_path()}", sys.executable, "-P", "-m", "tailrace.stage.node_agent"]
         try:
@@ -135,6 +137,7 @@ class Agents:
         def take(connection: Connection, line: str | None) -> None:
             if line is None:
                 for name in connection.names:
+                    self.questions.lose(name)
                     self._heard.put((name, {"kind": ENDED, "why": connection.last_words()}))
             elif (found := reader.take(line)) is not None:
                 self._hear(*found)
@@ -149,7 +152,9 @@ class Agents:
         agent = self.agents.get(name)
         if agent is None:
             return
-        if message["kind"] == "left":
+        if message["kind"] in KINDS:
+            self.questions.hear(name, message)
+        elif message["kind"] == "left":
             if agent.node is not None and message["text"]:
                 self._say_left(agent.node, message["text"])
         else:
@@ -192,6 +197,10 @@ class Agents:
 
     def _working(self) -> list[Agent]:
         return [agent for agent in self.agents.values() if agent.node is not None and not agent.lost_because]
+
+    def begin_questions(self, own: Files) -> None:
+        """From here on the questions of processes are answered, until `questions.end()`. `own`: the files of this node."""
+        self.questions.begin([agent.name for agent in self.agents.values() if agent.node is not None], own)
 
     def name_left(self) -> None:
         """Asks all agents for texts about their files on scratch. Does not wait."""
@@ -245,9 +254,11 @@ class Agents:
             thread.join()
 
     def _order(self, message: Mapping[str, Any]) -> None:
+        """Sends an order to all agents; one that has `node` only where the agent of this name is."""
         line = json.dumps(message).encode() + b"\n"
         for connection in self._connections:
-            connection.write(line)
+            if message.get("node", connection.names[0]) in connection.names:
+                connection.write(line)
 
     def _collect(
         self, agents: Iterable[Agent], last: set[str], take: Callable[[Agent, Mapping[str, Any]], None], limit_s: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,10 +79,15 @@ class OfNode:
 
 
 def said_of_delivery(
-    all_of: Sequence[OfNode], target: str, seconds: float, doubles: Mapping[str, Sequence[str]], say: Say
+    all_of: Sequence[OfNode],
+    target: str,
+    seconds: float,
+    doubles: Mapping[str, Sequence[str]],
+    say: Say,
+    given: Container[str] = (),
 ) -> list[str]:
-    """Prints the result by `say`. Returns a text for each file that is torn, not delivered, or delivered under another name;
-    they are printed, too."""
+    """Prints the result by `say`. `given`: paths that were delivered while the program ran. Returns a text for each file that is
+    torn, not delivered, or delivered under another name; they are printed, too."""
     _say_sums([of.delivered for of in all_of], target, seconds, say)
     for of in all_of:
         if why := of.delivered.early_stopped_because:
@@ -90,7 +95,7 @@ def said_of_delivery(
             say(f"{begin}copying while the program ran had stopped: {why}")
     problems = [
         *_named(TORN, [name for of in all_of for name in of.torn_names()]),
-        *_named("made on several nodes", _doubles_texts(all_of, doubles)),
+        *_named("made on several nodes", _doubles_texts(all_of, doubles, given)),
         *_named("not delivered", [name for of in all_of for name in of.left_names()]),
     ]
     for problem in problems:
@@ -124,12 +129,13 @@ def _say_sums(all_of: Sequence[Delivered], target: str, seconds: float, say: Say
     )
 
 
-def _doubles_texts(all_of: Sequence[OfNode], doubles: Mapping[str, Sequence[str]]) -> list[str]:
+def _doubles_texts(all_of: Sequence[OfNode], doubles: Mapping[str, Sequence[str]], given: Container[str]) -> list[str]:
     new_names = {of.node.name: of.delivered.set_aside for of in all_of}
     texts = []
     for path, nodes in doubles.items():
         others = [f"that of {node} is {new_names[node][path]}" for node in nodes[1:] if path in new_names.get(node, {})]
-        texts.append(f"{path}: " + "; ".join([f"on {', '.join(nodes)}; that of {nodes[0]} was changed last", *others]))
+        first = f"that of {nodes[0]} was {'delivered while the program ran' if path in given else 'changed last'}"
+        texts.append(f"{path}: " + "; ".join([f"on {', '.join(nodes)}", first, *others]))
     return texts
 
 

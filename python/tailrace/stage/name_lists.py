@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tailrace.json_text import parse_json
 from tailrace.place.compiled import write_rules
+from tailrace.stage import given_names
 from tailrace.stage.drain import StageError
 from tailrace.stage.scratch_folder import files_of
 
@@ -58,16 +59,22 @@ def read(log: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def doubles(lists: Mapping[str, Names]) -> dict[str, tuple[str, ...]]:
-    """Paths that several lists have, each with its nodes: first the node whose file was changed last."""
-    nodes_of = defaultdict(list)
-    for node in sorted(lists):
+def doubles(lists: Mapping[str, Names], given: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Paths that several nodes have made, each with its nodes. First the node whose file is at the target already (`given`: paths
+    and nodes), else the one whose file was changed last."""
+    nodes_of: dict[str, set[str]] = defaultdict(set)
+    for node in lists:
         for path in lists[node]:
-            nodes_of[path].append(node)
+            nodes_of[path].add(node)
+    for path, node in given.items():
+        if path in nodes_of:
+            nodes_of[path].add(node)
+
+    def order(path: str, node: str) -> tuple[bool, int, str]:
+        return given.get(path) != node, -lists.get(node, {}).get(path, 0), node
+
     return {
-        path: tuple(sorted(nodes, key=lambda node: -lists[node][path]))
-        for path, nodes in sorted(nodes_of.items())
-        if len(nodes) > 1
+        path: tuple(sorted(nodes, key=lambda node: order(path, node))) for path, nodes in sorted(nodes_of.items()) if len(nodes) > 1
     }
 
 
@@ -99,11 +106,13 @@ def _with_ending(path: str, ending: str) -> str:
 
 
 def set_aside_by_lists(scratch: str, target: str, sink: str, log: Path, node: str) -> dict[str, str]:
-    """Before one node's files are drained alone, because the run has ended early. Lists the names of this node, and renames files
-    whose names are in the lists of other nodes. Returns the new path of each renamed file. Raises StageError."""
+    """Before one node's files are drained alone, because the run has ended early. Lists the names of this node. Renames files whose
+    names are in the lists of other nodes, or that another node has delivered while the program ran. Returns the new path of each
+    renamed file. Raises StageError."""
     own = names_on(scratch)
     write(log, node, own)
     others = {path for other, names in read(log).items() if other != node for path in names}
+    others |= {path for path, other in given_names.read(log, target).items() if other != node}
     both = sorted(others & own.keys())
     if not both or sink != "mirror":
         return {}

@@ -7,6 +7,8 @@ It reads orders from its standard input, one JSON object a line, and sends messa
 - look: ends copying, and lists the names on scratch in the folder of the log. Sends `looked`: the fields of Look.
 - deliver: has the nodes that are to deliver, and the paths that other nodes deliver. Sends `progress`, then `delivered`: the
   fields of Delivered.
+- have, give, answer, still: about files that processes of other nodes do not find (node_questions, questions). Sends `ask`,
+  `has`, `giving` and `gave`.
 - left: sends a text about the files on scratch at this moment.
 - abandon: has the nodes that are to remove their folders.
 
@@ -28,6 +30,7 @@ from tailrace.json_text import parse_json
 from tailrace.launch.job_nodes import SLURM_NODE
 from tailrace.stage.agent_lines import lines_of
 from tailrace.stage.drain import StageError
+from tailrace.stage.node_questions import ORDERS, NodeQuestions
 from tailrace.stage.node_staging import Delivered, NodeStaging
 from tailrace.stage.order import StageOrder
 from tailrace.toml_table import TomlError
@@ -41,10 +44,12 @@ Message = Mapping[str, Any]
 
 
 class NodeAgent:
-    """`send` sends one message. The agent works on one order at a time, but for `left`, which it answers at once."""
+    """`send` sends one message. The agent works on one order at a time, but for `left` and those about files that other nodes
+    ask for, which it answers at once."""
 
     def __init__(self, send: Callable[[Message], None], name: str) -> None:
         self._send, self._name = send, name
+        self._questions = NodeQuestions(send, name)
         self._staging: NodeStaging | None = None
         self._work: threading.Thread | None = None
 
@@ -52,6 +57,7 @@ class NodeAgent:
         for line in orders:
             if not self._obey(parse_json(line.decode())):
                 break
+        self._questions.end()
         self._wait()  # a delivery that has begun ends, also if the command was killed
 
     def _obey(self, order: dict[str, Any]) -> bool:
@@ -64,6 +70,8 @@ class NodeAgent:
                 self._begin(lambda: {"kind": "looked", **dataclasses.asdict(staging.look())})
             case "deliver" if self._staging and self._name in order["nodes"]:
                 self._deliver(self._staging, order["nodes"][self._name])
+            case kind if kind in ORDERS and self._staging:
+                self._questions.obey(order, self._staging)
             case "left" if self._staging:
                 self._say_left(self._staging)
             case "abandon" if self._staging and self._name in order["nodes"]:
@@ -82,7 +90,7 @@ class NodeAgent:
             self._send({"kind": "failed", "why": str(error)})
             return False
         record = self._staging.record
-        self._staging.begin()
+        self._staging.begin(self._questions.ask)
         self._send(
             {"kind": "ready", "node": record.name, "scratch": record.scratch, "device": record.device, "inode": record.inode}
         )

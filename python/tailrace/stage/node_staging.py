@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,18 @@ from typing import Any
 from tailrace.place.stage_rules import StageNode, expanded_scratch
 from tailrace.plain_text import quoted
 from tailrace.stage import drain, name_lists
+from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.beside import Beside
 from tailrace.stage.drain import Progress, StageError, Stop
+from tailrace.stage.giver import Giver, Outcome, Result
 from tailrace.stage.order import StageOrder
 from tailrace.stage.scratch_folder import Folders, ScratchFolder, chosen_scratch, files_of
 
 CLOSING_S = 10.0  # seconds to wait for files that a process still has open for writing after the command has ended
 MOST_NAMED = 5
 INTERRUPTED = "interrupted before all files were delivered"
+
+Ask = Callable[[str, Client], None]  # asks the other nodes for a file
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Look:
     first_at_target: str = ""
     is_full: bool = False
     folder_times: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of the target, before files are made in them
+    given_files: int = 0  # delivered while the program ran, because other nodes had asked for them
+    given_bytes: int = 0
+    unanswered: int = 0  # names that its processes did not find while some node did not answer
+    first_unanswered: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,37 +78,76 @@ class NodeStaging:
             self._scratch.remove()
             raise
         self._beside: Beside | None = None
+        self._giver: Giver | None = None  # set if the nodes of this run ask each other
+        self._socket: AskSocket | None = None
 
     @property
     def record(self) -> StageNode:
         """The record of this node in the rules file of the run."""
         return StageNode(self._scratch.path, self.node, self._scratch.device, self._scratch.inode)
 
-    def begin(self) -> None:
-        """Called before the program starts. Starts the copying process if [stage] has while_running."""
+    def begin(self, ask: Ask | None) -> None:
+        """Called before the program starts. Starts the copying process if [stage] has while_running. `ask` is called for files that
+        processes of this node do not find; None: there is no other node."""
         if self.order.while_running:
             self._beside = Beside(self._scratch.path, self.order.target)
+        if ask is None or not self.order.ask_other_nodes:
+            return
+        giver = self._giver = Giver(self._scratch.path, self.order, self.node)
 
-    def _end_beside(self) -> None:
+        def take(kind: Kind, path: str, client: Client) -> None:
+            if kind is Kind.OTHERS:
+                ask(path, client)
+            else:
+                giver.give(path, lambda result: client.done(result.outcome is Outcome.GIVEN), client.still)
+
+        self._socket = AskSocket(self._scratch.state, take)
+
+    def has(self, path: str) -> bool:
+        """Whether a file of this name is on scratch, for other nodes."""
+        return self._giver is not None and self._giver.has(path)
+
+    def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        """Delivers a file while the program runs, as Giver.give does."""
+        if self._giver is None:
+            done(Result(Outcome.FAILED, "this node does not deliver files while the program runs"))
+        else:
+            self._giver.give(path, done, still)
+
+    def _end_work(self) -> None:
+        """Of the time while the program runs."""
+        if self._socket is not None:
+            self._socket.end()
+        if self._giver is not None:
+            self._giver.end()
         if self._beside is not None:
             self._beside.stop()
 
     def abandon(self) -> None:
         """Removes the folder and its files: the command did not start, or its files are not needed."""
-        self._end_beside()
+        self._end_work()
         self._scratch.remove()
 
     def look(self) -> Look:
         """The program has ended. Where the run has several nodes, the names of this one are listed for the others. Raises
         StageError, OSError."""
-        self._end_beside()
+        self._end_work()
         status = drain.status(Path(self._scratch.path))
         if self.order.is_one_of_several:
             name_lists.write(Path(self.order.log), self.node, name_lists.names_on(self._scratch.path))
         counted = self._scratch.counted()
         times = Folders(self._scratch.path, self.order.base).times if self.order.sink == "mirror" else {}
         return Look(
-            status["staged_files"], status["staged_bytes"], counted.at_target, counted.first, self._scratch.is_full(), times
+            status["staged_files"],
+            status["staged_bytes"],
+            counted.at_target,
+            counted.first,
+            self._scratch.is_full(),
+            times,
+            0 if self._giver is None else self._giver.files,
+            0 if self._giver is None else self._giver.bytes,
+            counted.unanswered,
+            counted.first_unanswered,
         )
 
     def deliver(self, doubles: Sequence[str], progress: Progress | None = None, stop: Stop | None = None) -> Delivered:

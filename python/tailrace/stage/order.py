@@ -22,6 +22,7 @@ class StageOrder:
     while_running: bool
     log: str  # the folder of the run's log; all nodes have it
     is_one_of_several: bool  # other nodes of the run may have scratch, too
+    ask_other_nodes: bool = True  # for files that processes do not find
 
     @staticmethod
     def of(rules: StageRules, log: Path, *, is_one_of_several: bool) -> StageOrder:
@@ -35,6 +36,7 @@ class StageOrder:
             rules.while_running,
             str(log),
             is_one_of_several,
+            rules.ask_other_nodes,
         )
 
     def to_json(self) -> dict[str, Any]:

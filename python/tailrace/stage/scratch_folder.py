@@ -25,7 +25,7 @@ STATE = ".tailrace-drain"
 FULL_BYTES = 64 << 10
 RUN_FILE, COUNTS_FILE, LOCK_FILE = "run.json", "counts", "lock"
 COPIES_FILE = "early.jsonl"  # src/stage/early_copies.cpp
-COUNTS = struct.Struct("<QQI1024s")  # src/preload/staging.cpp writes it
+COUNTS = struct.Struct("<QQI1024sIQI1024s")  # src/preload/staging.cpp writes it
 
 
 def chosen_scratch(named: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -49,6 +49,8 @@ class Counted:
     on_scratch: int  # files that were made on scratch
     at_target: int  # files that match a pattern, and were made at the target because scratch was too full
     first: str  # the first of the files at_target
+    unanswered: int  # names that were not found while a node that may have them did not answer
+    first_unanswered: str
 
 
 class ScratchFolder:
@@ -84,8 +86,8 @@ class ScratchFolder:
 
     def counted(self) -> Counted:
         with open(os.path.join(self.state, COUNTS_FILE), "rb") as file:
-            on_scratch, at_target, _, first = COUNTS.unpack(file.read(COUNTS.size))
-        return Counted(on_scratch, at_target, os.fsdecode(first.split(b"\0")[0]))
+            on_scratch, at_target, _, first, _, unanswered, _, first_unanswered = COUNTS.unpack(file.read(COUNTS.size))
+        return Counted(on_scratch, at_target, _path(first), unanswered, _path(first_unanswered))
 
     def is_full(self) -> bool:
         """Whether less than FULL_BYTES are free: then writes have probably failed."""
@@ -109,6 +111,10 @@ class ScratchFolder:
         """Removes the folder with all its files, which must have been delivered."""
         self.release()
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _path(field: bytes) -> str:
+    return os.fsdecode(field.split(b"\0")[0])
 
 
 def run_of(scratch: Path) -> dict[str, Any]:

@@ -15,13 +15,15 @@ from tailrace.place.compiled import write_rules
 from tailrace.place.stage_rules import StageNode, StageRecord, StageRules
 from tailrace.plain_text import quoted
 from tailrace.quantities import bytes_text, number_of
-from tailrace.stage import name_lists
+from tailrace.stage import given_names, name_lists
 from tailrace.stage.agents import Agent, Agents
+from tailrace.stage.ask_socket import Client
 from tailrace.stage.delivery import OfNode, Progress, Say, said_of_delivery
 from tailrace.stage.drain import StageError, Stop
 from tailrace.stage.job_end import JobEnd
 from tailrace.stage.node_staging import INTERRUPTED, MOST_NAMED, Delivered, Look, NodeStaging
 from tailrace.stage.order import StageOrder
+from tailrace.stage.questions import OWN
 from tailrace.stage.scratch_folder import restore_times
 
 PAUSE_S = 0.1  # between looks for a request to stop
@@ -78,12 +80,17 @@ class Staging:
 
     def begin(self) -> None:
         """Called before the program starts. Starts the copying process if [stage] has while_running."""
-        self._own.begin()
+        self._own.begin(self._ask if self._agents.nodes else None)
+        self._agents.begin_questions(self._own)
         self._job_end.begin()
+
+    def _ask(self, path: str, client: Client) -> None:
+        self._agents.questions.ask(path, OWN, client.done, client.still)
 
     def abandon(self) -> None:
         """Removes the folders and their files: the command did not start, or its files are not needed."""
         self._job_end.end()
+        self._agents.questions.end()
         self._own.abandon()
         self._agents.abandon()
 
@@ -127,6 +134,7 @@ class Staging:
         """Once, when the program has ended: at all nodes at the same time."""
         if self._looks or self._look_problem:
             return
+        self._agents.questions.end()
         self._agents.begin_look()
         try:
             self._looks[self._own.node] = self._own.look()
@@ -155,7 +163,23 @@ class Staging:
                     f"{where} is full, so writes to files on it may have failed (ENOSPC): set min_free in [stage] to more than "
                     f"{min_free}"
                 )
+            if look.given_files:
+                said.append(
+                    f"{begin}{number_of(look.given_files, 'file')}, {bytes_text(look.given_bytes)} had been delivered while the "
+                    "program ran, because processes of other nodes wanted them"
+                )
+        said += self._unanswered()
         return said + [self._without_scratch(node) for node in nodes_without_scratch]
+
+    def _unanswered(self) -> list[str]:
+        """For each node: names that its processes did not find, although another node may have had them."""
+        why = "; ".join(f"{agent}: {text}" for agent, text in sorted(self._agents.questions.failures.items())[:MOST_NAMED])
+        return [
+            f"{node}: {number_of(look.unanswered, 'name')} did not exist for processes there, but other nodes may have had them: "
+            f"{look.first_unanswered}{', ...' if look.unanswered > 1 else ''} ({why or 'the agent of this node did not answer'})"
+            for node, look in sorted(self._looks.items())
+            if look.unanswered
+        ]
 
     def _without_scratch(self, node: str) -> str:
         if self._agents.lost or self._found.problem:
@@ -192,7 +216,8 @@ class Staging:
             self._look()
             if self._look_problem:
                 raise StageError(self._look_problem)
-            doubles = self._doubles()
+            given = self._given()
+            doubles = self._doubles(given)
         except StageError as error:
             stopped = [self._of_node(node, Delivered.stopped(str(error), node.scratch)) for node in self._nodes()]
             return said_of_delivery(stopped, self.rules.target, 0.0, {}, say)
@@ -204,7 +229,7 @@ class Staging:
         has_begun = others is not None
         done = [self._of_node(node, found.get(node.name) or self._not_heard(node, has_begun=has_begun)) for node in self._nodes()]
         self._restore_times()
-        return said_of_delivery(done, self.rules.target, progress.seconds, doubles, say)
+        return said_of_delivery(done, self.rules.target, progress.seconds, doubles, say, given) + self._unanswered()
 
     def _of_node(self, node: StageNode, delivered: Delivered) -> OfNode:
         return OfNode(node, delivered, is_one_of_several=bool(self._agents.nodes))
@@ -213,12 +238,16 @@ class Staging:
         self._agents.begin_delivery({node.name: _second(doubles, node.name) for node in self._agents.nodes})
         return _Elsewhere(self._agents, progress)
 
-    def _doubles(self) -> dict[str, tuple[str, ...]]:
+    def _given(self) -> dict[str, str]:
+        """Names that were delivered while the program ran, and by which nodes."""
+        return given_names.read(self.log, self.rules.base) if self._agents.nodes else {}
+
+    def _doubles(self, given: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """Of nodes that answer: paths that several have made, and which."""
         if not self._agents.nodes:
             return {}
         lists = name_lists.read(self.log)
-        return name_lists.doubles({node: names for node, names in lists.items() if node in self._looks})
+        return name_lists.doubles({node: names for node, names in lists.items() if node in self._looks}, given)
 
     def _not_heard(self, node: StageNode, *, has_begun: bool) -> Delivered:
         agent = next(agent for agent in self._agents.agents.values() if agent.node is node)

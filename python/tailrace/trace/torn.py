@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tailrace.trace.log import Log, LogError, read_run
+from tailrace.trace.log import Log, LogError, logs_of, read_header, read_log, read_run
 from tailrace.trace.renamed import Renamed
 from tailrace.trace.summed import summed_calls
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 STATE, START = 0, 19  # fields of /proc/PID/stat behind the program's name
+MOST_READS = 10  # of the header of a log that its process writes
 TICK_S = 0.02  # of the clock of process starts, rounded up
 BY_DESCRIPTOR = 1  # detail of fopen: the stream is of a descriptor that was open before (fdopen)
 
@@ -61,28 +65,70 @@ def torn_below(folder: Path, run: Path) -> list[str]:
     logs, damaged = read_run(run, os.uname().nodename)
     if damaged:
         raise LogError(f"which files are torn is not known: {damaged[0]}")
-    top = os.path.realpath(folder)
-    found: dict[str, None] = {}
+    found: set[str] = set()
     for log in logs:
-        if log.ended or _runs(log):
-            continue
-        for name in _torn_names(log):
-            real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
-            if real.startswith(f"{top}/"):
-                found[os.path.relpath(real, top)] = None
+        if not log.ended and not _runs(log.header):
+            found |= _torn_below(folder, log)
     return sorted(found)
 
 
-def _runs(log: Log) -> bool:
-    """Whether the process lives: another one of its number has begun after the log."""
+def _torn_below(folder: Path, log: Log) -> set[str]:
+    top = os.path.realpath(folder)
+    found = set()
+    for name in _torn_names(log):
+        real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
+        if real.startswith(f"{top}/"):
+            found.add(os.path.relpath(real, top))
+    return found
+
+
+class TornSoFar:
+    """What torn_below() returns, again and again while the program runs. The log of each process that has ended is read once."""
+
+    def __init__(self, folder: Path, run: Path) -> None:
+        self._folder, self._run = folder, run
+        self._known: set[Path] = set()  # logs of processes that have ended, or of other nodes
+        self._torn: set[str] = set()
+
+    def names(self) -> frozenset[str]:
+        """Raises LogError, OSError."""
+        for path in logs_of(self._run):
+            if path not in self._known and not self._may_change(path):
+                self._known.add(path)
+        return frozenset(self._torn)
+
+    def _may_change(self, path: Path) -> bool:
+        """Whether the process of the log runs. If it was killed, adds its torn files."""
+        header = _header_of(path)
+        if header["host"] != os.uname().nodename or header["end_ns"]:
+            return False
+        if _runs(header):
+            return True
+        log = read_log(path)
+        if not log.ended:  # it may have ended by itself since the header was read
+            self._torn |= _torn_below(self._folder, log)
+        return False
+
+
+def _header_of(path: Path) -> dict[str, Any]:
+    """The header of a log, which its process may be writing at this moment. Raises LogError, OSError."""
+    for _ in range(MOST_READS):
+        with contextlib.suppress(LogError):
+            return read_header(path)
+        time.sleep(TICK_S)
+    return read_header(path)
+
+
+def _runs(header: Mapping[str, Any]) -> bool:
+    """Whether the process of a log lives: another one of its number has begun after the log."""
     try:
-        fields = Path(f"/proc/{log.header['process']}/stat").read_bytes().rpartition(b")")[2].split()
+        fields = Path(f"/proc/{header['process']}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return False
     if fields[STATE] in (b"Z", b"X"):
         return False
     began_s = int(fields[START]) / os.sysconf("SC_CLK_TCK")
-    return began_s <= log.header["begin_ns"] / 1e9 + TICK_S
+    return began_s <= header["begin_ns"] / 1e9 + TICK_S
 
 
 def _torn_names(log: Log) -> list[str]:

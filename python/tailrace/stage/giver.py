@@ -1,0 +1,193 @@
+"""Delivers closed files of this node while the program runs, because processes of other nodes want to open them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import stat
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from tailrace.stage import given_names
+from tailrace.stage.drain import StageError, program
+from tailrace.stage.order import StageOrder
+from tailrace.stage.scratch_folder import STATE
+
+STILL_S = 2.0  # time between calls of `still`
+END_S = 10.0  # limit for tailraced to end when its input has ended
+
+
+class Outcome(Enum):
+    GIVEN = "given"  # the file is at its target, or was not there any more
+    NOT_WHOLE = "not whole"  # a process has it open for writing, or was killed when it had
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Result:
+    outcome: Outcome
+    why: str = ""  # it has failed
+
+
+@dataclass(frozen=True)
+class _Job:
+    path: str
+    done: Callable[[Result], None]
+    still: Callable[[], None]
+
+
+class Giver:
+    """Delivers files of one scratch folder, whose lock this process holds. Starts `tailraced give` with the first file."""
+
+    def __init__(self, scratch: str, order: StageOrder, node: str) -> None:
+        self._scratch, self._base, self._log, self._node = scratch, order.base, Path(order.log), node
+        self.files, self.bytes = 0, 0  # delivered
+        self._torn: Callable[[], frozenset[str]] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None: there are no more
+        self._working: Sequence[_Job] = ()
+        self._is_over = threading.Event()
+        # RATIONALE: the kernel ends tailraced when the thread ends that has started it.
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        threading.Thread(target=self._say_still, daemon=True).start()
+
+    def has(self, path: str) -> bool:
+        """Whether scratch has a file of this name, closed or not."""
+        if not _is_below(path):
+            return False
+        try:
+            return stat.S_ISREG(os.lstat(os.path.join(self._scratch, path)).st_mode)
+        except (OSError, ValueError):
+            return False
+
+    def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        """Delivers the file, then calls `done`. Until then calls `still` every STILL_S seconds. Does not wait."""
+        if self._is_over.is_set() or not _is_below(path):
+            done(Result(Outcome.FAILED, "the run has ended"))
+        else:
+            self._jobs.put(_Job(path, done, still))
+
+    def end(self) -> None:
+        """Ends when the files that were asked for before are delivered."""
+        self._is_over.set()
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _say_still(self) -> None:
+        while not self._is_over.wait(STILL_S):
+            for job in list(self._working):
+                job.still()
+
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            jobs = [self._jobs.get()]
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    jobs.append(self._jobs.get_nowait())
+            is_last = None in jobs
+            self._working = [job for job in jobs if job is not None]
+            if self._working:
+                self._give_all(self._working)
+            self._working = ()
+        self._end_process()
+
+    def _give_all(self, jobs: Sequence[_Job]) -> None:
+        paths = list(dict.fromkeys(job.path for job in jobs if self.has(job.path)))
+        try:
+            results = self._deliver(paths)
+        except Exception as error:  # processes wait for an answer, whatever has happened
+            results = dict.fromkeys(paths, Result(Outcome.FAILED, str(error)))
+        for job in jobs:
+            job.done(results.get(job.path, Result(Outcome.GIVEN)))
+
+    def _deliver(self, paths: Sequence[str]) -> dict[str, Result]:
+        torn = self._torn_names() if paths else frozenset()
+        whole = [path for path in paths if path not in torn]
+        results = {path: Result(Outcome.NOT_WHOLE) for path in paths if path in torn}
+        if not whole:
+            return results
+        for path in whole:
+            given_names.note(self._log, self._node, path)  # before anybody can open the file at the target
+        try:
+            results |= self._carry(whole)
+        except BaseException:
+            self._forget(whole)
+            raise
+        self._forget([path for path in whole if path in results])
+        return results
+
+    def _forget(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            given_names.forget(self._log, path)
+
+    def _torn_names(self) -> frozenset[str]:
+        if self._torn is None:
+            from tailrace.trace.torn import TornSoFar
+
+            self._torn = TornSoFar(Path(self._base), self._log).names
+        return self._torn()
+
+    def _carry(self, paths: Sequence[str]) -> dict[str, Result]:
+        """The results of those that were not delivered. Raises StageError, OSError."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(b"".join(os.fsencode(path) + b"\0" for path in paths) + b"\0")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            line = b""
+        if not line:
+            self._end_process()
+            raise StageError(f"tailraced has ended while it delivered files of {self._scratch}")
+        answer = json.loads(line)
+        if "why" in answer or answer["kind"] == "error":
+            raise StageError(answer.get("why") or answer["message"])
+        self.files += answer["files"]
+        self.bytes += answer["bytes"]
+        results = {_name(one): Result(Outcome.NOT_WHOLE) for one in answer["open"]}
+        return results | {_name(one["path"]): Result(Outcome.FAILED, one["why"]) for one in answer["left"]}
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            words = [program(), "give", self._scratch, self._base, "--parent", str(os.getpid())]
+            # A session of its own: a signal of the terminal is for the program.
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+            )
+        return self._process
+
+    def _end_process(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+def _name(escaped: str) -> str:
+    return os.fsdecode(unquote_to_bytes(escaped))
+
+
+def _is_below(path: str) -> bool:
+    """Whether this is the path of a file of the program below scratch."""
+    parts = path.split("/")
+    return path != "" and not {"", ".", ".."} & set(parts) and not parts[0].startswith(STATE) and "\0" not in path

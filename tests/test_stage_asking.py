@@ -1,0 +1,354 @@
+"""Questions for files of other nodes, part by part: who is asked, waits that end, the socket of a node, and what it delivers."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tailrace.stage import given_names, name_lists
+from tailrace.stage.ask_socket import AskSocket, Client, Kind
+from tailrace.stage.drain import StageError
+from tailrace.stage.giver import Giver, Outcome, Result
+from tailrace.stage.node_staging import NodeStaging
+from tailrace.stage.order import StageOrder
+from tailrace.stage.questions import OWN, Questions
+
+from tests.clusters import until
+
+
+class Nodes:
+    """Takes the orders of Questions, and is the files of the command's node."""
+
+    def __init__(self, limit_s: float = 600.0) -> None:
+        self.orders: list[Mapping[str, Any]] = []
+        self.own_files: set[str] = set()
+        self.given: list[tuple[str, Callable[[Result], None]]] = []
+        self.answers: queue.Queue[bool] = queue.Queue()
+        self.stills = 0
+        self.questions = Questions(self.orders.append, limit_s)
+        self.questions.begin(["n1", "n2", "n3"], self)
+
+    def has(self, path: str) -> bool:
+        return path in self.own_files
+
+    def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        still()
+        self.given.append((path, done))
+
+    def ask(self, path: str, asker: str = OWN) -> None:
+        def still() -> None:
+            self.stills += 1
+
+        self.questions.ask(path, asker, self.answers.put, still)
+
+    def say(self, agent: str, kind: str, **fields: Any) -> None:
+        self.questions.hear(agent, {"kind": kind, **fields})
+
+    def has_answered(self) -> list[bool]:
+        return [self.answers.get_nowait() for _ in range(self.answers.qsize())]
+
+
+@pytest.fixture
+def nodes() -> Iterator[Nodes]:
+    found = Nodes()
+    yield found
+    found.questions.end()
+
+
+def test_a_name_does_not_exist_when_all_other_nodes_have_said_so(nodes: Nodes) -> None:
+    nodes.ask("a", "n1")
+    assert nodes.orders == [{"do": "have", "question": 1, "path": "a", "asker": "n1"}]
+    nodes.say("n2", "has", question=1, is_there=False)
+    assert nodes.has_answered() == []
+    nodes.say("n2", "has", question=1, is_there=False)
+    nodes.say("n9", "has", question=1, is_there=False)
+    assert nodes.has_answered() == []
+    nodes.say("n3", "has", question=1, is_there=False)
+    assert nodes.has_answered() == [True]
+
+
+@pytest.mark.parametrize(("outcome", "is_known"), [("given", True), ("not whole", True), ("failed", False)])
+def test_the_first_node_that_has_the_file_delivers_it(nodes: Nodes, outcome: str, is_known: bool) -> None:
+    nodes.say("n1", "ask", id=7, path="a")
+    nodes.say("n3", "has", question=1, is_there=True)
+    nodes.say("n2", "has", question=1, is_there=True)
+    assert nodes.orders[1:] == [{"do": "give", "node": "n3", "question": 1, "path": "a"}]
+    nodes.say("n3", "giving", question=1)
+    nodes.say("n3", "gave", question=1, outcome=outcome, why="why")
+    assert nodes.orders[2:] == [
+        {"do": "still", "node": "n1", "id": 7},
+        {"do": "answer", "node": "n1", "id": 7, "is_known": is_known},
+    ]
+    assert nodes.questions.failures == ({} if is_known else {"n3": "a: why"})
+
+
+def test_the_node_of_the_command_delivers_its_own_file(nodes: Nodes) -> None:
+    nodes.own_files.add("a")
+    nodes.ask("a", "n1")
+    ((path, done),) = nodes.given
+    assert (path, nodes.orders, nodes.stills) == ("a", [], 1)
+    done(Result(Outcome.GIVEN))
+    done(Result(Outcome.GIVEN))
+    assert nodes.has_answered() == [True]
+    nodes.ask("a")
+    assert nodes.orders[0]["do"] == "have", "its own processes have looked there"
+
+
+def test_without_the_answer_of_a_lost_node_nothing_is_known(nodes: Nodes) -> None:
+    nodes.ask("a")
+    nodes.ask("b")
+    nodes.say("n1", "has", question=1, is_there=True)
+    for agent, number in (("n2", 2), ("n3", 2)):
+        nodes.say(agent, "has", question=number, is_there=False)
+    nodes.questions.lose("n1")
+    assert nodes.has_answered() == [False, False]
+    nodes.ask("c")
+    for agent in ("n2", "n3"):
+        nodes.say(agent, "has", question=3, is_there=False)
+    assert nodes.has_answered() == [False]
+    nodes.ask("d")
+    nodes.say("n3", "has", question=4, is_there=True)
+    nodes.say("n3", "gave", question=4, outcome="given", why="")
+    assert nodes.has_answered() == [True], "another node has it"
+    assert nodes.questions.failures == {"n1": "its agent is lost"}
+
+
+def test_nobody_waits_for_a_silent_node_until_it_answers_again() -> None:
+    nodes = Nodes(limit_s=0.05)
+    try:
+        nodes.ask("a")
+        for agent in ("n2", "n3"):
+            nodes.say(agent, "has", question=1, is_there=False)
+        assert nodes.answers.get(timeout=60) is False
+        assert nodes.questions.failures == {"n1": "it has said nothing for 0.05 s"}
+        nodes.questions._limit_s = 600.0
+        nodes.ask("b")
+        for agent in ("n2", "n3"):
+            nodes.say(agent, "has", question=2, is_there=False)
+        assert nodes.has_answered() == [False], "at once"
+        nodes.say("n1", "has", question=1, is_there=True)
+        nodes.ask("c")
+        for agent in ("n2", "n3", "n1"):
+            assert nodes.has_answered() == []
+            nodes.say(agent, "has", question=3, is_there=False)
+        assert nodes.has_answered() == [True]
+    finally:
+        nodes.questions.end()
+
+
+def test_a_node_that_delivers_and_says_nothing_is_silent() -> None:
+    nodes = Nodes(limit_s=0.05)
+    nodes.say("n1", "ask", id=1, path="a")
+    nodes.say("n2", "has", question=1, is_there=True)
+    until(lambda: {"do": "answer", "node": "n1", "id": 1, "is_known": False} in nodes.orders, 60)
+    assert nodes.questions.failures == {"n2": "it has said nothing for 0.05 s"}
+    nodes.questions.end()
+
+
+def test_the_end_of_the_run_answers_all(nodes: Nodes) -> None:
+    nodes.ask("a")
+    nodes.questions.end()
+    nodes.ask("b")
+    assert nodes.has_answered() == [False, False]
+
+
+# ---- the socket -----------------------------------------------------------------------------------------------------------------
+
+
+class Asked:
+    """A socket in a folder whose path is longer than the address of a socket."""
+
+    def __init__(self, top: Path) -> None:
+        self.folder = top / ("d" * 120)
+        self.folder.mkdir(mode=0o700)
+        self.questions: queue.Queue[tuple[Kind, str, Client]] = queue.Queue()
+        self.socket = AskSocket(str(self.folder), lambda *question: self.questions.put(question))
+
+    def connect(self) -> socket.socket:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        made.settimeout(60)
+        opened = os.open(self.folder, os.O_PATH)
+        made.connect(f"/proc/self/fd/{opened}/ask")
+        os.close(opened)
+        return made
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    found = Asked(tmp_path)
+    yield found
+    found.socket.end()
+    assert not list(found.folder.iterdir())
+
+
+def test_the_socket_takes_questions_and_gives_answers(asked: Asked) -> None:
+    path = "d/" * 100 + "\udcff\n" + "x" * 255
+    client = asked.connect()
+    client.send(b"?" + os.fsencode(path))
+    kind, found, answers = asked.questions.get(timeout=60)
+    assert (kind, found) == (Kind.OTHERS, path)
+    answers.still()
+    answers.done(is_known=True)
+    answers.done(is_known=False)
+    answers.still()
+    assert [client.recv(9), client.recv(9), client.recv(9)] == [b"w", b"d", b""]
+    client.close()
+
+
+def test_the_socket_ignores_what_is_no_question_and_processes_that_end(asked: Asked) -> None:
+    for text in (b"", b"a", b"x" * 9000):
+        client = asked.connect()
+        if text:
+            client.send(text)
+            assert client.recv(9) == b""
+        client.close()
+    gone = asked.connect()
+    gone.send(b"!gone")
+    gone.close()
+    asked.questions.get(timeout=60)[2].done(is_known=True)
+    last = asked.connect()
+    last.send(b"!last")
+    assert asked.questions.get(timeout=60)[:2] == (Kind.OWN, "last")
+    asked.socket.end()
+    assert last.recv(9) == b"u", "who waits at the end gets an answer"
+    last.close()
+
+
+def test_the_socket_ignores_other_users(asked: Asked) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may become another user")
+    folder = os.open(asked.folder, os.O_PATH)
+    os.fchmod(os.open(asked.folder, os.O_RDONLY), 0o755)
+    os.chmod(asked.folder / "ask", 0o777)
+    script = f"""
+import os, socket
+os.setuid(65534)
+made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+made.settimeout(60)
+made.connect("/proc/self/fd/{folder}/ask")
+try:
+    made.send(b"?name")
+    print(made.recv(9))
+except (ConnectionResetError, BrokenPipeError):
+    print(b"")
+"""
+    done = subprocess.run([sys.executable, "-c", script], pass_fds=[folder], capture_output=True, text=True, check=True)
+    os.close(folder)
+    assert done.stdout == "b''\n"
+    assert asked.questions.empty()
+
+
+# ---- what a node delivers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def staging(tmp_path: Path) -> Iterator[NodeStaging]:
+    for name in ("run/out", "scratch", "log"):
+        (tmp_path / name).mkdir(parents=True, mode=0o700)
+    run = str(tmp_path / "run")
+    order = StageOrder(run, run, "mirror", 1 << 20, str(tmp_path / "scratch"), False, str(tmp_path / "log"), True)
+    found = NodeStaging(order)
+    (Path(found.record.scratch) / "out").mkdir()
+    (tmp_path / "log/1.trace").touch()
+    yield found
+    found.abandon()
+
+
+@pytest.fixture
+def giver(staging: NodeStaging, monkeypatch: pytest.MonkeyPatch) -> Iterator[Giver]:
+    monkeypatch.setattr(Giver, "_torn_names", lambda giver: frozenset({"out/torn"}))
+    found = Giver(staging.record.scratch, staging.order, "n1")
+    yield found
+    found.end()
+
+
+def result_of(giver: Giver, path: str) -> Result:
+    found: queue.Queue[Result] = queue.Queue()
+    giver.give(path, found.put, lambda: None)
+    return found.get(timeout=120)
+
+
+def test_only_closed_files_are_given(staging: NodeStaging, giver: Giver, tmp_path: Path) -> None:
+    scratch, target = Path(staging.record.scratch), tmp_path / "run"
+    for name in ("closed", "open", "torn", "other"):
+        (scratch / "out" / name).write_text(name)
+    (scratch / "out/closed").chmod(0o640)
+    os.utime(scratch / "out/closed", ns=(5, 7))
+    with open(scratch / "out/open", "ab"):
+        assert result_of(giver, "out/open") == Result(Outcome.NOT_WHOLE)
+    assert result_of(giver, "out/torn") == Result(Outcome.NOT_WHOLE)
+    assert result_of(giver, "out/closed") == result_of(giver, "out/closed") == Result(Outcome.GIVEN)
+    assert result_of(giver, "out/open") == Result(Outcome.GIVEN)
+    assert {path.name: path.read_text() for path in (target / "out").iterdir()} == {"closed": "closed", "open": "open"}
+    now = (target / "out/closed").stat()
+    assert (stat.S_IMODE(now.st_mode), now.st_mtime_ns) == (0o640, 7)
+    assert sorted(path.name for path in (scratch / "out").iterdir()) == ["other", "torn"]
+    assert (giver.files, giver.bytes) == (2, len("closedopen"))
+    assert given_names.read(tmp_path / "log", str(target)) == {"out/closed": "n1", "out/open": "n1"}
+
+
+def test_a_folder_that_was_made_again_under_its_name_is_looked_at_anew(staging: NodeStaging, giver: Giver) -> None:
+    scratch = Path(staging.record.scratch)
+    for number in range(3):
+        (scratch / "out").mkdir(exist_ok=True)
+        (scratch / f"out/{number}").touch()
+        assert result_of(giver, f"out/{number}") == Result(Outcome.GIVEN)
+        assert not (scratch / f"out/{number}").exists()
+        (scratch / "out").rename(scratch / f"old.{number}")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/etc/passwd", "../log/1.trace", "out/../../x", "out//a", ".tailrace-drain/run.json", "out", "a\0b", "x" * 300]
+)
+def test_a_path_that_is_no_file_on_scratch_is_not_given(giver: Giver, path: str) -> None:
+    assert not giver.has(path)
+    assert result_of(giver, path).outcome in (Outcome.FAILED, Outcome.GIVEN)
+    assert giver.files == 0
+
+
+def test_after_the_death_of_the_drain_the_next_file_is_given(staging: NodeStaging, giver: Giver) -> None:
+    scratch = Path(staging.record.scratch)
+    for name in ("a", "b", "c"):
+        (scratch / "out" / name).touch()
+    assert result_of(giver, "out/a") == Result(Outcome.GIVEN)
+    assert giver._process is not None
+    giver._process.kill()
+    giver._process.wait()
+    failed = result_of(giver, "out/b")
+    assert (failed.outcome, failed.why) == (Outcome.FAILED, f"tailraced has ended while it delivered files of {scratch}")
+    assert not (Path(staging.order.base) / "out/b").exists()
+    assert given_names.read(Path(staging.order.log), staging.order.base) == {"out/a": "n1"}
+    assert result_of(giver, "out/b") == Result(Outcome.GIVEN)
+
+
+def test_names_that_were_given_are_of_the_node_that_was_last(tmp_path: Path) -> None:
+    for node, name in (("n1", "a\udcff"), ("n1", "gone"), ("n2", "a\udcff"), ("n1", "b")):
+        given_names.note(tmp_path, node, name)
+    for name in ("a\udcff", "b"):
+        (tmp_path / name).touch()
+    assert given_names.read(tmp_path, str(tmp_path)) == {"a\udcff": "n2", "b": "n1"}
+    given_names.forget(tmp_path, "b")
+    assert given_names.read(tmp_path, str(tmp_path)) == {"a\udcff": "n2"}
+    (found,) = [path for path in (tmp_path / "place.rules.given").iterdir() if b"udcff" in path.read_bytes()]
+    found.write_text("{")
+    with pytest.raises(StageError, match="cannot be read"):
+        given_names.read(tmp_path, str(tmp_path))
+
+
+def test_a_node_that_is_drained_alone_replaces_no_file_that_another_has_given(tmp_path: Path) -> None:
+    scratch, target = tmp_path / "scratch", tmp_path / "target"
+    for folder in (scratch, target):
+        folder.mkdir()
+        for name in ("a", "own"):
+            (folder / name).write_text(str(folder))
+    given_names.note(tmp_path, "n2", "a")
+    given_names.note(tmp_path, "n1", "own")
+    assert name_lists.set_aside_by_lists(str(scratch), str(target), "mirror", tmp_path, "n1") == {"a": "a.from-n1"}
