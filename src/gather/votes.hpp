@@ -105,9 +105,10 @@ struct CloseVote {
     uint64_t unwritten_steps = 0, committed_steps = 0;  // as in EndStepVote
     bool drops_step = false;                            // a step was begun on this rank, and not ended
     uint64_t static_fingerprint = 0;                    // checksum of the definitions, if only static arrays are written
+    uint64_t direct_files = 0;                          // with stage = scratch: parts for which scratch had no room
     static constexpr auto fields() {
         return std::tuple(vote::largest(&CloseVote::unwritten_steps), vote::from_rank_0(&CloseVote::committed_steps),
-                          vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint));
+                          vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint), vote::sum(&CloseVote::direct_files));
     }
 };
 

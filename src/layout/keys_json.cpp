@@ -33,8 +33,7 @@ nlohmann::ordered_json keys_json() {
         if (split) choices["files"] = "N";
         json["presets"].push_back({{"name", split ? "split:N" : preset.name},
                                    {"meaning", preset.meaning},
-                                   {"keys", choices},
-                                   {"available", is_available(config.layout)}});
+                                   {"keys", choices}});
     }
     json["combinations"] = combinations_json();
     for (const ConfigTable& table : config_tables()) json["tables"].push_back({{"name", table.name}, {"meaning", table.meaning}});

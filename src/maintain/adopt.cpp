@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "layout/parts.hpp"
-#include "maintain/group_check.hpp"
+#include "view/group_check.hpp"
 #include "part/attribute_reader.hpp"
 #include "part/codec.hpp"
 #include "part/conventions.hpp"

@@ -9,7 +9,7 @@
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
-#include "maintain/group_check.hpp"
+#include "view/group_check.hpp"
 #include "part/part_reader.hpp"
 #include "part/reading_process.hpp"
 #include "part/seal.hpp"

@@ -53,16 +53,19 @@ public:
     // full; what is not delivered then stays on scratch.
     DrainProgress run();
 
+    // The same for files that come one after the other: begin() once, deliver() for each list of paths on scratch, end() once.
+    // deliver() throws as run() does, and may be called again; `left` is what this call could not carry.
+    void begin();
+    const DrainProgress& deliver(std::vector<std::string> paths);
+    DrainProgress end();
+
     // Writes to the journal where the files are to be delivered. `process`: the number of a process that will drain them at its
     // end; if it is killed before, the journal still has the target.
     void announce(uint64_t process);
 
 private:
     void recover();
-    Json start_line(uint64_t process) const;
     void note(Json line);  // appends to the journal, for `tailrace drain status` and `resume`
-    void carry_what_is_there();
-    void find_torn();
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);
     void ship(std::span<const std::string> paths);
@@ -79,8 +82,8 @@ private:
     Report report_;
     DrainProgress progress_;
     std::string token_;
-    std::optional<EarlyCopies> early_;  // set while run() runs
-    std::optional<WorkFolder> work_;    // at the target; set while run() runs
+    std::optional<EarlyCopies> early_;  // set from begin() to end()
+    std::optional<WorkFolder> work_;    // at the target; set from begin() to end()
     Journal journal_;
     uint64_t number_ = 0;             // the number of the last shipment
     std::vector<std::string> again_;  // files to try again: they were open for writing, or changed
