@@ -39,7 +39,7 @@ def test_parts_arrive_and_scratch_is_free_again(run: ScratchRun, more: str) -> N
         told, stderr = run.run(3, more)
         assert statuses(told, "close") == statuses(told, "end_step") == {"OK"}, stderr
         check_whole(run.directory, already + 3)
-        assert list((run.top / "scratch").rglob("*")) == [run.top / "scratch" / "n0", run.top / "scratch" / "n1"]
+        assert sorted(path.name for path in (run.top / "scratch").rglob("*")) == ["n0", "n1"]
         assert not [path for path in (run.directory / "history.parts").iterdir() if path.name.startswith(".")]
     assert run.kinds().count("staged") == 6
 
@@ -84,7 +84,7 @@ def test_a_rank_that_is_killed_in_any_state_of_its_drain_loses_no_staged_step(ru
 
 
 def test_the_next_opening_commits_what_has_arrived(run: ScratchRun) -> None:
-    run.run(3, faults={"STATE": "compared 3"})
+    run.run(3, faults={"STATE": "compared 1"})
     run.resume()
     staged = run.kinds().count("staged")
     told, stderr = run.run(1)
@@ -175,7 +175,7 @@ def test_a_full_target_keeps_everything_and_says_where(run: ScratchRun, small_de
     assert statuses(told, "end_step") == {"OK"}
     assert statuses(told, "close") == {"NO_SPACE"}
     (message,) = messages(told, "close")
-    assert "stay on scratch of node " in message
+    assert "but on scratch of node " in message
     assert "tailrace drain resume" in message
     assert run.committed() == 0
     filler.unlink()

@@ -108,7 +108,8 @@ struct CloseVote {
     uint64_t direct_files = 0;                          // with stage = scratch: parts for which scratch had no room
     static constexpr auto fields() {
         return std::tuple(vote::largest(&CloseVote::unwritten_steps), vote::from_rank_0(&CloseVote::committed_steps),
-                          vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint), vote::sum(&CloseVote::direct_files));
+                          vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint),
+                          vote::sum(&CloseVote::direct_files));
     }
 };
 

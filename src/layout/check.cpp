@@ -19,14 +19,16 @@ void check_staged(const Layout& layout) {
         refuse("stage = scratch needs writers = one: a file on scratch is seen by the ranks of one node; ",
                "set writers = one, or stage = none");
     if (layout.overlap_steps > 0)
-        refuse("overlap = ", layout.overlap_steps, " contradicts stage = scratch: the simulation continues already while parts are ",
+        refuse("overlap = ", layout.overlap_steps,
+               " contradicts stage = scratch: the simulation continues already while parts are ",
                "carried to their target; set overlap = 0, or stage = none");
     if (!layout.storage.checksum)
         refuse("checksum = off contradicts stage = scratch: a step is committed when its parts have arrived with their checksums; ",
                "set checksum = on, or stage = none");
     if (layout.storage.stripe_count > 0 || layout.storage.stripe_bytes > 0)
-        refuse("stripe_count and stripe_size have no effect with stage = scratch: the copies of parts are striped as their directory ",
-               "is; set its striping (lfs setstripe), or stage = none");
+        refuse(
+            "stripe_count and stripe_size have no effect with stage = scratch: the copies of parts are striped as their directory ",
+            "is; set its striping (lfs setstripe), or stage = none");
 }
 
 }  // namespace

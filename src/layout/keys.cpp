@@ -233,8 +233,10 @@ std::vector<Key> layout_keys() {
                            "all", Layout::kAllSteps, 1, FIELD(layout.steps)));
     keys.push_back(number_or_word_key("tree", "flat | N (N at least 8)", "most entries in a directory", "flat", 0, 8,
                                       FIELD(layout.tree_entries)));
-    keys.push_back(word_key<Stage>("stage", "where parts are written first; scratch: on a disk of the node, and carried to the directory while the run continues",
-                                   {{"none", Stage::none}, {"scratch", Stage::scratch}}, FIELD(layout.stage)));
+    keys.push_back(word_key<Stage>(
+        "stage",
+        "where parts are written first; scratch: on a disk of the node, and carried to the directory while the run continues",
+        {{"none", Stage::none}, {"scratch", Stage::scratch}}, FIELD(layout.stage)));
     keys.push_back(number_key("overlap", "N", "steps that may be in flight while the simulation computes; 0: none",
                               FIELD(layout.overlap_steps)));
     return keys;

@@ -29,11 +29,11 @@ struct StreamConfig {
     uint64_t overlap_bytes = 1u << 30;   // memory of a rank for data that waits to be written
     OverlapPolicy overlap_policy = OverlapPolicy::block;
     std::string spill_directory = "/tmp";
-    std::string scratch = "auto";           // with stage = scratch: the folder of the node, as the user has written it
-    uint64_t min_free_bytes = 1ull << 30;   // of it; with less, parts are written at the target
-    uint64_t keep_steps = 0;      // how many of the last committed steps are kept; 0: all
-    bool takes_over = false;      // writes the stream even if another run seems to write it
-    uint64_t ranks_per_node = 0;  // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
+    std::string scratch = "auto";          // with stage = scratch: the folder of the node, as the user has written it
+    uint64_t min_free_bytes = 1ull << 30;  // of it; with less, parts are written at the target
+    uint64_t keep_steps = 0;               // how many of the last committed steps are kept; 0: all
+    bool takes_over = false;               // writes the stream even if another run seems to write it
+    uint64_t ranks_per_node = 0;           // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
     // Not a key, but found when the stream is opened: the clients of the file system share no cache.
     bool flushes_before_vote = false;
 };

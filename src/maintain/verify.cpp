@@ -6,12 +6,12 @@
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "layout/parts.hpp"
-#include "view/group_check.hpp"
 #include "part/reading_process.hpp"
 #include "record/history.hpp"
 #include "record/stream_lock.hpp"
 #include "view/arrived_steps.hpp"
 #include "view/catalog.hpp"
+#include "view/group_check.hpp"
 #include "view/index.hpp"
 
 namespace tailrace {

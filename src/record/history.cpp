@@ -148,8 +148,10 @@ void History::apply_staged(const Json& line) {
     if (runs.empty()) fail(Status::CORRUPT, "a line of a staged step comes before the first run line");
     const uint64_t number = count_at(line, "step"), next = staged.empty() ? next_step() : staged.back().step + 1;
     // Written again: the first line reached storage, but the call that wrote it failed.
-    if (!staged.empty() && number + 1 == next) staged.pop_back();
-    else if (number != next) fail(Status::CORRUPT, "it stages step ", number, " where step ", next, " must follow");
+    if (!staged.empty() && number + 1 == next)
+        staged.pop_back();
+    else if (number != next)
+        fail(Status::CORRUPT, "it stages step ", number, " where step ", next, " must follow");
     staged.push_back({number, real_at(line, "time"), line});
 }
 
@@ -252,16 +254,15 @@ History history_of(const SegmentLines& journal, const std::string& path) {
 }
 
 Json run_line(const RunEntry& run) {
-    Json line = {
-        {"kind", "run"},
-        {"format", run.config.layout.stage == Stage::none ? kFormatWithoutStages : kJournalFormat},
-        {"version", TAILRACE_VERSION},
-        {"written", now_utc()},
-        {"ranks", run.ranks},
-        {"nodes", run.nodes},
-        {"layout", effective_json(run.config)},
-        {"requested", run.requested},
-        {"storage", run.storage}};
+    Json line = {{"kind", "run"},
+                 {"format", run.config.layout.stage == Stage::none ? kFormatWithoutStages : kJournalFormat},
+                 {"version", TAILRACE_VERSION},
+                 {"written", now_utc()},
+                 {"ranks", run.ranks},
+                 {"nodes", run.nodes},
+                 {"layout", effective_json(run.config)},
+                 {"requested", run.requested},
+                 {"storage", run.storage}};
     if (!run.origin.empty()) line["origin"] = run.origin;
     line["definitions"] = definitions_json(run.definitions);
     return line;

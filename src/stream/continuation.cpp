@@ -138,7 +138,10 @@ EarlierSteps earlier_steps(const History& history, const StreamConfig& config) {
 }
 
 Json earlier_steps_json(const EarlierSteps& steps) {
-    return {{"numbers", steps.numbers}, {"times", steps.times}, {"retained_from", steps.retained_from}, {"kept", steps.kept},
+    return {{"numbers", steps.numbers},
+            {"times", steps.times},
+            {"retained_from", steps.retained_from},
+            {"kept", steps.kept},
             {"staged", steps.staged}};
 }
 

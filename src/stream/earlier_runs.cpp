@@ -35,9 +35,10 @@ void remove_groups(const std::string& directory, uint64_t run) {
 void check_all_have_arrived(const StreamPaths& paths, const History& history) {
     if (history.staged.empty()) return;
     fail(Status::NOT_FOUND, "stream '", paths.name, "' in ", paths.directory, ": ",
-         text_of_staged(paths.directory, paths.name, history, true), ". To continue without them, open with mode = 'resume' and a time up to ",
-         real_text(history.staged.front().time), ", or take them out first: `tailrace rewind ", paths.directory, " -s ", paths.name,
-         " --steps ", history.staged.size(), "`");
+         text_of_staged(paths.directory, paths.name, history, true),
+         ". To continue without them, open with mode = 'resume' and a time up to ", real_text(history.staged.front().time),
+         ", or take them out first: `tailrace rewind ", paths.directory, " -s ", paths.name, " --steps ", history.staged.size(),
+         "`");
 }
 
 void replace_history(const StreamPaths& paths, WriteAccess& access) {

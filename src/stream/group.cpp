@@ -66,8 +66,7 @@ void Group::prepare(bool directory_exists) const {
         return;
     }
     // The first writer of each leaf directory of the tree makes that directory.
-    const std::string group = pending_group_path(),
-                      mine = parent_of(pending_part_path());
+    const std::string group = pending_group_path(), mine = parent_of(pending_part_path());
     const bool first_in_leaf =
         role_.part == 0 ||
         mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, role_.part - 1));

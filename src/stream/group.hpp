@@ -135,7 +135,9 @@ private:
     void check_path() const;
     void write_metadata(Written& written);
     void close_file();
-    std::string pending_group_path() const { return path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run)); }
+    std::string pending_group_path() const {
+        return path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run));
+    }
     std::string pending_part_path() const;
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
 

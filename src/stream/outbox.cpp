@@ -45,8 +45,7 @@ Outbox::Outbox(Place place)
     lock_ = scratch_->lock();
     const std::string owner = node_name() + " " + std::to_string(::getpid()) + "\n";
     write_fully(lock_.get(), 0, owner.data(), owner.size(), scratch_->state_path() + "/lock");
-    drain_.emplace(*scratch_, DrainOptions{.target = place_.target, .shipment_files = kShipmentFiles},
-                   [](const DrainProgress&) {});
+    drain_.emplace(*scratch_, DrainOptions{.target = place_.target, .shipment_files = kShipmentFiles}, [](const DrainProgress&) {});
     drain_->announce(static_cast<uint64_t>(::getpid()));
     thread_ = started_without_signals([this] { return std::thread([this] { drain(); }); });
 }
@@ -100,7 +99,7 @@ std::optional<Error> Outbox::wait() {
     const bool is_one = waiting_.size() == 1;
     return Error(error_->status(),
                  text("stream '", place_.stream, "': ", waiting_.size(), is_one ? " part is" : " parts are", " not at ",
-                      place_.target, ", and stay on scratch of node ", node_name(), " in ", folder(), ": ", error_->what(),
+                      place_.target, ", but on scratch of node ", node_name(), " in ", folder(), ": ", error_->what(),
                       "; `tailrace drain resume ", folder(), "` on that node delivers them, and `tailrace index ",
                       parent_of(place_.target), " -s ", place_.stream, "` then commits their steps"),
                  error_->origin());

@@ -40,6 +40,8 @@ public:
         commit_arrived(all.unwritten_steps);
         return error ? error : error_;
     }
+    // How many steps are staged and not committed; the same on all ranks.
+    uint64_t count() const { return groups_.size(); }
     // Local, when the program ends without closing the stream.
     std::optional<Error> wait_for_outbox() { return outbox_ != nullptr ? outbox_->wait() : std::nullopt; }
     // An error of rank 0's journal: the next call throws it.

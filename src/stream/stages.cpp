@@ -18,7 +18,8 @@ EarlierRuns load_into(const Communicator& ranks, StreamPaths& paths, StreamConfi
 
 Stages::Stages(const Communicator& of_stream, StreamPaths of_files, StreamConfig& settings, const Json& requested)
     : ranks(of_stream), config(settings), paths(std::move(of_files)), overlap(ranks, config),
-      earlier(load_into(ranks, paths, settings, requested)), scratch(open_scratch(ranks, paths, config)), journal(ranks, paths, config, overlap.queue(), requested, earlier),
+      earlier(load_into(ranks, paths, settings, requested)), scratch(open_scratch(ranks, paths, config)),
+      journal(ranks, paths, config, overlap.queue(), requested, earlier),
       writer(ranks, paths, config, overlap.queue(), scratch.outbox.get(), earlier.part, journal.history().steps),
       upkeep(ranks, paths, config, journal), commit(ranks, paths.name, overlap.queue(), journal, writer, upkeep, times),
       staged(ranks, config.layout.stage == Stage::scratch, scratch.outbox.get(), journal, upkeep) {

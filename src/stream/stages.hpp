@@ -34,7 +34,7 @@ struct Stages {
     StagedSteps staged;
     WritingRank writing_rank;  // set if files grow (steps != 1) and this rank writes
 
-    // Gives up the stream's lock, and scratch: from then on another run may write the stream.
+    // Gives up the stream's lock: from then on another run may write the stream.
     void release() noexcept;
 };
 

@@ -177,7 +177,7 @@ void Stream::show_committed_steps(bool steps_were_lost) {
 }
 
 void Stream::close() {
-    CloseVote vote{.drops_step = progress_.in_step(), .direct_files = stages_->staged.direct_files()};
+    CloseVote vote{.drops_step = progress_.in_step()};
     std::optional<Error> error;
     WriteQueue& queue = stages_->overlap.queue();
     const bool was_reported = stages_->commit.error_was_reported();
@@ -194,6 +194,12 @@ void Stream::close() {
         const auto failed = attempt_or_end_job(*ranks_, [&] { error = stages_->staged.deliver<CloseVote>(); });
         if (own) error = own;
         if (failed) error = failed;
+        // Of several errors the lowest rank's is returned, so the last rank has the one that says least.
+        if (!error && stages_->staged.count() > 0 && ranks_->rank() + 1 == ranks_->size())
+            error = Error(Status::IO_FAILED,
+                          text("stream '", name_, "': its last ", stages_->staged.count(),
+                               " steps are not at their target: `tailrace ls ", directory_, "` says where their parts are"));
+        vote.direct_files = stages_->staged.direct_files();
     }
     // Steps are still in flight here only if they could not be written.
     const bool steps_were_lost = !stages_->commit.in_flight().empty();

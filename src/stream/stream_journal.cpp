@@ -94,8 +94,18 @@ void StreamJournal::commit_staged_step() {
 void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs) {
     const uint64_t files = PartMap(config_.layout, ranks_.topology()).parts();
     if (!scratch_.token.empty()) {
-        GroupEntry group{step.group->start(), config_.layout, files, ranks_.size(), history_.runs.size() - 1, step.plan,
-                         step.group->with_static(), 0, step.bytes, hex_digest(digest), false, step.group->segment()};
+        GroupEntry group{step.group->start(),
+                         config_.layout,
+                         files,
+                         ranks_.size(),
+                         history_.runs.size() - 1,
+                         step.plan,
+                         step.group->with_static(),
+                         0,
+                         step.bytes,
+                         hex_digest(digest),
+                         false,
+                         step.group->segment()};
         if (config_.layout.steps != 1) group.lengths = Lengths::committed;
         return stage_step({step.step, step.time, 0, files, step.bytes, step.ragged_lengths}, group);
     }
@@ -130,7 +140,8 @@ void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
 
 void StreamJournal::drop_from(uint64_t first) {
     const bool has_staged = !history_.staged.empty() && history_.staged.back().step >= first;
-    if (!has_staged && !history_.has_step_from(first)) return;  // an earlier attempt at this step, which failed, has already removed the steps
+    if (!has_staged && !history_.has_step_from(first))
+        return;  // an earlier attempt at this step, which failed, has already removed the steps
     leave_steps(paths_, history_, first, kDropResume, [this](const Json& line) { access_->append(line, true); });
 }
 

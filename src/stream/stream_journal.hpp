@@ -85,7 +85,7 @@ private:
     History history_;
     StorageChoice storage_;  // its striping as read back from the first part
     Json origin_ = Json::object();
-    ScratchPlaces scratch_;  // of this run; without a token: stage = none
+    ScratchPlaces scratch_;      // of this run; without a token: stage = none
     uint64_t plan_number_;       // of the last plan line
     uint64_t plan_version_ = 0;  // of the plan in that line
 };

@@ -120,7 +120,7 @@ void Upkeep::write_index_of_run(size_t steps) {
 void Upkeep::make_next_directory(uint64_t by, uint64_t next_step) {
     if (ranks_.rank() != by || config_.layout.steps != 1 || has_one_part(config_.layout)) return;
     if (config_.layout.stage != Stage::none) return;  // each rank makes it on its scratch
-    attempt([&] {  // if rank 0 cannot make it either, the next step fails with its error
+    attempt([&] {                                     // if rank 0 cannot make it either, the next step fails with its error
         next_directory_ = paths_.pending(config_.layout, next_step);
         make_directories(next_directory_, paths_.parts());
     });

@@ -125,7 +125,8 @@ namespace {
 void commit_staged(const std::string& directory, const std::string& stream, bool takes_over) {
     WriteAccess access(directory, stream, {.takes_over = takes_over});
     History history = access.take_history();
-    if (commit_arrived_steps(directory, stream, history, !access.is_contested(), [&](const Json& line) { access.append(line, true); }))
+    if (commit_arrived_steps(directory, stream, history, !access.is_contested(),
+                             [&](const Json& line) { access.append(line, true); }))
         access.end();
 }
 
