@@ -52,7 +52,7 @@ struct EndStepVote {
     static constexpr Call kCall = Call::end_step;
     uint64_t step_fingerprint = 0;  // checksum of the definitions and the time
     StepIntent intent = StepIntent::written;
-    uint64_t unwritten_steps = 0;  // with overlap: steps in flight that this rank has not written yet
+    uint64_t unwritten_steps = 0;  // with overlap: steps in flight that this rank has not written; staged: that have not arrived
     uint64_t committed_steps = 0;  // with overlap: steps in flight that rank 0 has committed
     // As in WriteVote, if the step is written already.
     uint64_t bytes = 0, digest = 0;

@@ -27,7 +27,8 @@ History with_first_group(const History& history) {
 std::string problem_of(const std::string& directory, const std::string& stream, const History& trial, bool may_write_parts) {
     const size_t last = trial.groups.size() - 1;
     const GroupEntry& group = trial.groups[last];
-    for (uint64_t part = 0; part < parts_to_look_at(directory, stream, group); ++part)
+    const uint64_t parts = parts_to_look_at(directory, stream, group);
+    for (uint64_t part = 0; part < parts; ++part)
         if (!path_exists(directory + "/" + part_path(group, stream, part))) return "parts are missing";
     if (group.layout.steps != 1 && may_write_parts) bring_up_group(directory, stream, trial, last);
     const GroupReport report = check_group(directory, stream, trial, last, true);
