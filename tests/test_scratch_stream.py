@@ -192,6 +192,22 @@ def test_what_does_not_fit_on_scratch_is_written_at_the_target(run: ScratchRun) 
     assert "6 parts were written at their target, because scratch had less than min_free" in stderr
 
 
+def test_a_scratch_that_becomes_full_is_left_out(run: ScratchRun, small_device: Path) -> None:
+    """The drain waits, so that parts stay on the scratch of one node until it has no room for a further one."""
+    small_device.chmod(0o700)
+    (run.top / "scratch" / "n1").rmdir()
+    (run.top / "scratch" / "n1").symlink_to(small_device)
+    process, answers = run.start(12, "min_free = 0", hold(run))
+    journal = run.directory / "history.parts" / "journal.jsonl"
+    until(lambda: journal.exists() and run.kinds().count("staged") == 12)
+    assert 1 <= len(list(small_device.glob("tailrace-*/history.parts/*/*.nc"))) < 12
+    (run.top / "go").touch()
+    told, stderr = run.end(process, answers)
+    assert statuses(told, "close") == {"OK"}, stderr
+    assert "parts were written at their target, because scratch had less than min_free" in stderr
+    check_whole(run.directory, 12)
+
+
 def test_a_rank_without_scratch_makes_the_opening_fail_on_all(run: ScratchRun) -> None:
     shutil.rmtree(run.top / "scratch" / "n1")
     told, _ = run.run(1)
