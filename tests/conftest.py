@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.mpirun import Mpirun
 from tests.mpis import MPIS, Mpi
 
 os.environ.update(open_mpi_environment())
+os.environ.setdefault("TMPDIR", tempfile.gettempdir())  # scratch of streams
 children_inherit_os_environ()
 
 

@@ -18,7 +18,7 @@ import xarray
 from tailrace import errors
 from tailrace.times import number_of
 
-from tests.presets import PRESETS
+from tests.presets import PRESETS_WITH_SCRATCH
 
 pytestmark = pytest.mark.fast
 
@@ -107,7 +107,7 @@ TEXTS = ["good", "größer", "", "a, b"]
 
 
 @pytest.mark.parametrize("given", [TEXTS, tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, object)], ids=["list", "tuple", "U", "O"])
-@pytest.mark.parametrize("layout", [{}, *({"layout": preset} for preset in PRESETS)], ids=["default", *PRESETS])
+@pytest.mark.parametrize("layout", [{}, *({"layout": preset} for preset in PRESETS_WITH_SCRATCH)], ids=["default", *PRESETS_WITH_SCRATCH])
 def test_a_list_of_texts_is_an_attribute(tmp_path: Path, layout: dict[str, Any], given: Any) -> None:
     out, combined = tmp_path / "out", tmp_path / "one.nc"
     for run in range(2):

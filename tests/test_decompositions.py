@@ -12,7 +12,7 @@ import pytest
 from tests import formula
 from tests.matrix import MEMORIES, SETS, SMALL, STEPS_PER_FILE, Case
 from tests.mpirun import Mpirun
-from tests.presets import PRESETS
+from tests.presets import PRESETS, PRESETS_WITH_SCRATCH
 from tests.written import check_values, verify, write
 
 pytestmark = pytest.mark.both_mpis(4, 20)
@@ -38,7 +38,7 @@ def test_ring_wraps(
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PRESETS_WITH_SCRATCH)
 def test_other_decomposition_and_ranks_in_a_second_run(mpirun: Mpirun, tmp_path: Path, preset: str) -> None:
     """What is appended need not be decomposed as what is there; nor do ranks keep their numbers."""
     first = Case(preset, "2", 0, 3, "rows", "dense", "climate")
@@ -74,7 +74,7 @@ def test_storage_keys(mpirun: Mpirun, tmp_path: Path, preset: str, extra: str) -
 @pytest.mark.parametrize(
     "lev_lat_lon", [(1, 1, 1), *(pytest.param(sizes, marks=pytest.mark.full) for sizes in [(2, 1, 5), (1, 7, 2)])]
 )
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PRESETS_WITH_SCRATCH)
 def test_fewer_elements_than_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, lev_lat_lon: tuple[int, int, int]) -> None:
     sizes = formula.Sizes(*lev_lat_lon)
     case = Case(preset, "1", 2, 4, "blocks3d", "dense", "climate")

@@ -230,7 +230,7 @@ OPTIONS = [
     ("layout = 'fpp'\nwriters = 'all'", "BAD_LAYOUT", r"writers = all contradicts files = per-rank.*set writers = one"),
     ("layout = 'hds'\ntree = 2", "BAD_CONFIG", r"tree.*2.*at least 8"),
     ("writers = 'dedicated:1'", "BAD_LAYOUT", r"writers = dedicated:1 needs ranks that are set aside; call tailrace_set_aside"),
-    ("layout = 'scratch'", "UNSUPPORTED", r"stage = scratch can be planned, .* it writes the layouts single, fpp"),
+    ("layout = 'scratch'\noverlap = 2", "BAD_LAYOUT", r"overlap = 2 contradicts stage = scratch.*set overlap = 0"),
     ("compression = 'gzip'", "BAD_CONFIG", r"compression.*'gzip'.*deflate\[:N\]"),
     ("chunk = '1 MiB'", "BAD_LAYOUT", r"chunk = 1 MiB has no effect without compression.*set compression = deflate"),
 ]
@@ -472,7 +472,6 @@ EXAMPLES = {  # the run and its call whose message stands in docs/errors.md
     "BAD_ORDER": (Run("put-outside-step", FPP), "put"),
     "RANKS_DISAGREE": (Run("attribute-differs", LAYOUT_OPTIONS["single"]), "first end_step 0"),
     "NOT_FOUND": (Run("undefined-variable", FPP), "put"),
-    "UNSUPPORTED": (Run("none", "layout = 'scratch'"), "open"),
 }
 
 

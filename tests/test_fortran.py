@@ -19,7 +19,7 @@ import xarray as xr
 
 from tests.environment import ROOT
 from tests.mpirun import Mpirun
-from tests.presets import PRESETS
+from tests.presets import PRESETS, PRESETS_WITH_SCRATCH
 
 pytestmark = pytest.mark.both_mpis(2, 30)
 
@@ -88,7 +88,7 @@ def check_case(dataset: xr.Dataset, steps: int) -> None:
 
 @pytest.mark.fast
 @pytest.mark.parametrize("language", PROGRAMS)
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PRESETS_WITH_SCRATCH)
 def test_case_table(mpirun: Mpirun, tmp_path: Path, language: str, preset: str) -> None:
     """Three ranks: uneven in every dimension. Written in two runs, the second of which appends."""
     for steps in (2, 1):

@@ -21,7 +21,7 @@ from tailrace import errors
 
 from tests.environment import HANGS_S, ROOT
 from tests.mpirun import Mpirun
-from tests.presets import PRESETS
+from tests.presets import PRESETS_WITH_SCRATCH
 from tests.ragged_formula import COMPONENTS, LATITUDES, names, sometimes, sum_of, values
 
 STEPS = 4
@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         "combination",
         [
             pytest.param((preset, writer, rng.choice(list(PROGRAMS)), *next(ranks)), id=f"{preset}-{writer}")
-            for preset, writer in itertools.product(PRESETS, PROGRAMS)
+            for preset, writer in itertools.product(PRESETS_WITH_SCRATCH, PROGRAMS)
         ],
     )
 

@@ -13,7 +13,7 @@ import tailrace
 from tailrace import errors
 
 from tests.mpirun import Mpirun, run_within
-from tests.presets import PRESETS
+from tests.presets import PRESETS_WITH_SCRATCH
 from tests.test_restart import read, write
 
 STEPS = 4
@@ -55,7 +55,7 @@ def check_kept(mpirun: Mpirun, folder: Path, steps: list[int]) -> None:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PRESETS_WITH_SCRATCH)
 @pytest.mark.parametrize("harm", ["byte", "truncated", "missing"])
 def test_a_damaged_step_is_dropped_and_the_rest_stays(
     mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, preset: str, harm: str

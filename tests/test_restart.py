@@ -15,7 +15,7 @@ import pytest
 from tests import formula
 from tests.matrix import DECOMPOSITIONS, MEMORIES, RANKS, SETS, SMALL, STEPS_PER_FILE
 from tests.mpirun import Mpirun
-from tests.presets import PRESETS
+from tests.presets import PRESETS, PRESETS_WITH_SCRATCH
 
 pytestmark = pytest.mark.both_mpis(5, 30)
 
@@ -71,7 +71,7 @@ def test_reads_what_others_wrote(mpirun: Mpirun, tmp_path: Path, case: Case) -> 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", ["fpp", "shared"])
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PRESETS_WITH_SCRATCH)
 def test_appends_with_another_layout_and_other_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, first: str) -> None:
     """A run goes on where another stopped, with its own layout, ranks and decomposition; all steps are read as one stream."""
     write(mpirun, tmp_path, 3, f"layout = '{first}'", "set=climate", "decomposition=irregular", steps=2)

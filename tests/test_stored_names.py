@@ -16,14 +16,14 @@ import tailrace
 import xarray
 from tailrace import errors
 
-from tests.presets import PRESETS
+from tests.presets import PRESETS_WITH_SCRATCH
 
 COMPOSED, DECOMPOSED = "höhe", unicodedata.normalize("NFD", "höhe")
 SPELLINGS = (COMPOSED, DECOMPOSED)
 STEPS = 2
 LAYOUTS: dict[str, dict[str, Any]] = {
     "default": {},
-    **{preset: {"layout": preset} for preset in PRESETS},
+    **{preset: {"layout": preset} for preset in PRESETS_WITH_SCRATCH},
     "fpp, all steps": {"layout": "fpp", "steps": "all"},
 }
 

@@ -296,7 +296,8 @@ int tailrace_keys(char **json);
  * {key: {"value", "origin"}}}. Reads no file and no environment variable; tailrace_report has the layout in force of a stream. */
 int tailrace_describe_layout(const char *options, char **json);
 /* Lists as JSON what a stream of a directory holds, or all of its streams if `name` is NULL: layout, steps, times, files, bytes,
- * dimensions, variables. Its notes are what readers of such a stream should know. */
+ * dimensions, variables. `staged` has the steps of stage = scratch that are written, and not at their target. Its notes are what
+ * readers of such a stream should know. */
 int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: all parts of every committed step exist, are whole and have the recorded size, and the index exists. With
  * `deep` != 0 every byte is compared with its checksum. While a run writes, what it has not finished is no problem.

@@ -121,6 +121,7 @@ DrainOptions parse(int count, char** words) {
     return options;
 }
 
+<<<<<<< HEAD
 // Takes the lock of a scratch folder. Tries several times, because `status` and `scavenge` hold the lock for a moment to test it.
 OwnDescriptor lock_of(const Scratch& scratch) {
     const std::string path = scratch.state_path() + "/lock";
@@ -134,11 +135,13 @@ OwnDescriptor lock_of(const Scratch& scratch) {
          shell_word(scratch.path()), "` waits for it");
 }
 
+=======
+>>>>>>> t-outbox
 int copy(const std::string& folder, const DrainOptions& options) {
     stop_on_signals();
     Leases leases;
     Scratch scratch(folder, leases);
-    const OwnDescriptor lock = lock_of(scratch);
+    const OwnDescriptor lock = scratch.lock();
     const double began_s = seconds_now();
     double next_s = began_s;
     const auto report = [&](const DrainProgress& progress) {

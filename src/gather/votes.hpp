@@ -52,7 +52,7 @@ struct EndStepVote {
     static constexpr Call kCall = Call::end_step;
     uint64_t step_fingerprint = 0;  // checksum of the definitions and the time
     StepIntent intent = StepIntent::written;
-    uint64_t unwritten_steps = 0;  // with overlap: steps in flight that this rank has not written yet
+    uint64_t unwritten_steps = 0;  // with overlap: steps in flight that this rank has not written; staged: that have not arrived
     uint64_t committed_steps = 0;  // with overlap: steps in flight that rank 0 has committed
     // As in WriteVote, if the step is written already.
     uint64_t bytes = 0, digest = 0;
@@ -105,9 +105,11 @@ struct CloseVote {
     uint64_t unwritten_steps = 0, committed_steps = 0;  // as in EndStepVote
     bool drops_step = false;                            // a step was begun on this rank, and not ended
     uint64_t static_fingerprint = 0;                    // checksum of the definitions, if only static arrays are written
+    uint64_t direct_files = 0;                          // with stage = scratch: parts for which scratch had no room
     static constexpr auto fields() {
         return std::tuple(vote::largest(&CloseVote::unwritten_steps), vote::from_rank_0(&CloseVote::committed_steps),
-                          vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint));
+                          vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint),
+                          vote::sum(&CloseVote::direct_files));
     }
 };
 

@@ -1,4 +1,4 @@
-// Refuses layouts that contradict themselves, and those that this version cannot write.
+// Refuses layouts that contradict themselves.
 #include "base/error.hpp"
 #include "layout/chunks.hpp"
 #include "layout/keys.hpp"
@@ -10,27 +10,25 @@ namespace {
 constexpr uint64_t kLeastTreeEntries = 8;
 constexpr uint64_t kMostAlignmentBytes = uint64_t{1} << 40;
 
-// The choice, as KEY = VALUE, that this version cannot write; "" if it can write the layout.
-std::string missing_feature(const Layout& layout) {
-    StreamConfig config;
-    config.layout = layout;
-    const auto setting = [&](const std::string& name) {
-        for (const Key& key : all_keys())
-            if (key.name == name) return name + " = " + key.get(config);
-        fail(Status::INTERNAL, "there is no key '", name, "' of the layout");
-    };
-    if (layout.stage != Stage::none) return setting("stage");
-    return "";
-}
-
-std::string available_presets() {
-    std::vector<std::string> names;
-    for (const Preset& preset : all_presets()) {
-        Layout layout;
-        preset.apply(2, layout);
-        if (is_available(layout)) names.push_back(preset.name);
-    }
-    return joined(names, ", ");
+void check_staged(const Layout& layout) {
+    const auto refuse = [](const auto&... parts) { fail(Status::BAD_LAYOUT, parts...); };
+    if (layout.steps == Layout::kAllSteps)
+        refuse("steps = all contradicts stage = scratch: a file leaves scratch when it is complete, and this one never is; ",
+               "set steps = N, or stage = none");
+    if (layout.writers.kind != Writers::Kind::one)
+        refuse("stage = scratch needs writers = one: a file on scratch is seen by the ranks of one node; ",
+               "set writers = one, or stage = none");
+    if (layout.overlap_steps > 0)
+        refuse("overlap = ", layout.overlap_steps,
+               " contradicts stage = scratch: the simulation continues already while parts are ",
+               "carried to their target; set overlap = 0, or stage = none");
+    if (!layout.storage.checksum)
+        refuse("checksum = off contradicts stage = scratch: a step is committed when its parts have arrived with their checksums; ",
+               "set checksum = on, or stage = none");
+    if (layout.storage.stripe_count > 0 || layout.storage.stripe_bytes > 0)
+        refuse(
+            "stripe_count and stripe_size have no effect with stage = scratch: the copies of parts are striped as their directory ",
+            "is; set its striping (lfs setstripe), or stage = none");
 }
 
 }  // namespace
@@ -74,23 +72,11 @@ void check_choices(const Layout& layout) {
     if (storage.chunk_bytes > 0 && (storage.chunk_bytes < kLeastChunkBytes || storage.chunk_bytes > kMostChunkBytes))
         refuse("chunk = ", size_text(storage.chunk_bytes), " is not from ", size_text(kLeastChunkBytes), " to ",
                size_text(kMostChunkBytes), "; set such a size, or chunk = 0");
-    if (layout.steps == Layout::kAllSteps && layout.stage == Stage::scratch)
-        refuse("steps = all contradicts stage = scratch: a file leaves scratch when it is complete, and this one never is; ",
-               "set steps = N, or stage = none");
-}
-
-bool is_available(const Layout& layout) { return missing_feature(layout).empty(); }
-
-void check_available(const Layout& layout) {
-    const std::string missing = missing_feature(layout);
-    if (!missing.empty())
-        fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
-             available_presets(), " (any files, any writers, stage = none)");
+    if (layout.stage == Stage::scratch) check_staged(layout);
 }
 
 void check_config(const StreamConfig& config) {
     check_choices(config.layout);
-    check_available(config.layout);
     if (config.keep_steps > 0 && config.layout.steps == Layout::kAllSteps)
         fail(Status::BAD_LAYOUT, "keep = ", config.keep_steps,
              " contradicts steps = all: old steps are removed with their files, and here one file holds all steps; ",

@@ -233,8 +233,10 @@ std::vector<Key> layout_keys() {
                            "all", Layout::kAllSteps, 1, FIELD(layout.steps)));
     keys.push_back(number_or_word_key("tree", "flat | N (N at least 8)", "most entries in a directory", "flat", 0, 8,
                                       FIELD(layout.tree_entries)));
-    keys.push_back(word_key<Stage>("stage", "where files are written first; scratch: on node-local storage",
-                                   {{"none", Stage::none}, {"scratch", Stage::scratch}}, FIELD(layout.stage)));
+    keys.push_back(word_key<Stage>(
+        "stage",
+        "where parts are written first; scratch: on a disk of the node, and carried to the directory while the run continues",
+        {{"none", Stage::none}, {"scratch", Stage::scratch}}, FIELD(layout.stage)));
     keys.push_back(number_key("overlap", "N", "steps that may be in flight while the simulation computes; 0: none",
                               FIELD(layout.overlap_steps)));
     return keys;
@@ -298,6 +300,14 @@ std::vector<Key> stream_keys() {
         {{"block", OverlapPolicy::block}, {"drop", OverlapPolicy::drop}, {"spill", OverlapPolicy::spill}}, FIELD(overlap_policy)));
     keys.push_back(path_key("spill_directory", "a directory of a fast local disk", "where overlap_policy = spill writes its file",
                             FIELD(spill_directory)));
+    keys.push_back(path_key("scratch", "auto | a folder on a disk of the node, such as /dev/shm; $NAME is a variable",
+                            "with stage = scratch: where parts are written first; auto: the first of $SLURM_TMPDIR, $TMPDIR and "
+                            "$LOCALWORKDIR; [stage] of tailrace.toml gives it for all streams",
+                            FIELD(scratch)));
+    keys.push_back(size_key("min_free", "a size, such as 1 GiB; or 0",
+                            "with stage = scratch: a part that would leave less free space on scratch is written at the target; "
+                            "[stage] of tailrace.toml gives it for all streams",
+                            0, 1, FIELD(min_free_bytes)));
     keys.push_back(size_key("exchange_bytes", "a size of at least 64 KiB, such as 32 MiB",
                             "memory of a writer for other ranks' data", 65536, 1, FIELD(exchange_bytes)));
     keys.push_back(

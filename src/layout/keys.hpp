@@ -29,9 +29,11 @@ struct StreamConfig {
     uint64_t overlap_bytes = 1u << 30;   // memory of a rank for data that waits to be written
     OverlapPolicy overlap_policy = OverlapPolicy::block;
     std::string spill_directory = "/tmp";
-    uint64_t keep_steps = 0;      // how many of the last committed steps are kept; 0: all
-    bool takes_over = false;      // writes the stream even if another run seems to write it
-    uint64_t ranks_per_node = 0;  // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
+    std::string scratch = "auto";          // with stage = scratch: the folder of the node, as the user has written it
+    uint64_t min_free_bytes = 1ull << 30;  // of it; with less, parts are written at the target
+    uint64_t keep_steps = 0;               // how many of the last committed steps are kept; 0: all
+    bool takes_over = false;               // writes the stream even if another run seems to write it
+    uint64_t ranks_per_node = 0;           // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
     // Not a key, but found when the stream is opened: the clients of the file system share no cache.
     bool flushes_before_vote = false;
 };
@@ -104,7 +106,7 @@ StreamConfig resolve(const std::vector<Settings>& settings);
 nlohmann::ordered_json effective_json(const StreamConfig& config);
 // Only the keys that are set, with their origin: {key: {"value", "origin"}}.
 nlohmann::ordered_json requested_json(const std::vector<Settings>& settings);
-// {"keys": [{"name", "values", "default", "meaning"}], "presets": [{"name", "meaning", "keys": {...}, "available": bool}],
+// {"keys": [{"name", "values", "default", "meaning"}], "presets": [{"name", "meaning", "keys": {...}}],
 // "combinations": combinations_json(), "tables": [{"name", "meaning"}], "variables": [{"name", "reader", "meaning", "default"}]}
 nlohmann::ordered_json keys_json();
 // [{"files", "writers", "steps", "tree", "refusal"}]: each combination, and why it is refused ("": it is accepted).
@@ -112,10 +114,7 @@ nlohmann::ordered_json combinations_json();
 
 // Throws BAD_LAYOUT for choices that contradict each other, with the remedy. Every layout that passes can be planned.
 void check_choices(const Layout& layout);
-// Throws UNSUPPORTED for choices that this version can plan but not write, naming those that it writes.
-void check_available(const Layout& layout);
-bool is_available(const Layout& layout);
-// Does both checks above, and throws BAD_LAYOUT for keys of the stream that contradict its layout.
+// Does the check above, and throws BAD_LAYOUT for keys of the stream that contradict its layout.
 void check_config(const StreamConfig& config);
 
 }  // namespace tailrace

@@ -31,10 +31,7 @@ nlohmann::ordered_json keys_json() {
             if (key.name == "files" || key.name == "writers" || key.name == "steps" || key.name == "tree" || key.name == "stage")
                 choices[key.name] = key.get(config);
         if (split) choices["files"] = "N";
-        json["presets"].push_back({{"name", split ? "split:N" : preset.name},
-                                   {"meaning", preset.meaning},
-                                   {"keys", choices},
-                                   {"available", is_available(config.layout)}});
+        json["presets"].push_back({{"name", split ? "split:N" : preset.name}, {"meaning", preset.meaning}, {"keys", choices}});
     }
     json["combinations"] = combinations_json();
     for (const ConfigTable& table : config_tables()) json["tables"].push_back({{"name", table.name}, {"meaning", table.meaning}});

@@ -163,6 +163,10 @@ Output notes_of(const PlanRequest& request, uint64_t files) {
             "compress "
             "chunks of large arrays, and their "
             "addresses are known only afterwards");
+    if (layout.stage == Stage::scratch)
+        notes.push_back(
+            "end_step returns when the parts are on a disk of their nodes; a step is committed when all of them are at the target. "
+            "A node that is lost before takes its steps with it, and a run that appends then stops with an error");
     if (layout.writers.kind == Writers::Kind::dedicated)
         notes.push_back(
             "the ranks are those that compute: each sends its whole step to a rank that is set aside to write, within a node "

@@ -36,7 +36,7 @@ std::span<const Preset> all_presets() {
         {"shared", "one file, written by all ranks", choose({F::one}, {W::all}, 0, Stage::none)},
         {"collective", "one file, written by one rank of each node (two-phase aggregation)",
          choose({F::one}, {W::per_node}, 0, Stage::none)},
-        {"scratch", "a file for each rank, on node-local scratch first", choose({F::per_rank}, {W::one}, 0, Stage::scratch)},
+        {"scratch", "a file for each rank, on a disk of its node first", choose({F::per_rank}, {W::one}, 0, Stage::scratch)},
     }};
     return presets;
 }

@@ -54,6 +54,22 @@ Settings settings_of(const toml::table& table, const std::string& file, const st
     return settings;
 }
 
+// The keys of [stage] that hold for streams, too.
+Settings stage_settings(const toml::table& file, const std::string& path) {
+    Settings settings{path + ", [stage]", {}};
+    const toml::table* stage = file["stage"].as_table();
+    if (stage == nullptr) return settings;
+    StreamConfig tried;
+    for (const std::string key : {"scratch", "min_free"}) {
+        const toml::node* node = stage->get(key);
+        const auto* value = node != nullptr ? node->as_string() : nullptr;
+        if (value == nullptr || value->get().empty()) continue;  // `tailrace run` checks the table
+        set_key(at_line(path, node->source()) + ", [stage]", key, value->get(), tried);
+        settings.values.emplace_back(key, value->get());
+    }
+    return settings;
+}
+
 // Throws BAD_CONFIG for what may not be at the top level of a configuration file: only declared tables may.
 void check_top_level(const std::string& where, const std::string& name, const toml::node& node) {
     std::vector<std::string> tables;
@@ -90,7 +106,7 @@ std::span<const ConfigTable> config_tables() {
         {"stream", "[stream.default] and [stream.NAME]: the keys of all streams and of one"},
         {"trace", "recorded runs; reserved"},
         {"place", "where an unchanged program's files go; reserved"},
-        {"stage", "files that are written on node-local scratch first; reserved"},
+        {"stage", "files that are written on node-local scratch first; its keys scratch and min_free hold for streams, too"},
         {"machine", "file systems, servers, links and nodes; reserved"},
         {"ensemble", "many runs of a program; reserved"},
     };
@@ -104,8 +120,10 @@ Settings parse_options(const std::string& toml, const std::string& origin) {
 std::vector<Settings> parse_config_file(const std::string& toml, const std::string& path, const std::string& stream) {
     const toml::table file = parse_toml(toml, path);
     for (auto&& [key, node] : file) check_top_level(at_line(path, key.source()), std::string(key.str()), node);
+    std::vector<Settings> found;
+    if (Settings stage = stage_settings(file, path); !stage.values.empty()) found.push_back(std::move(stage));
     const toml::table* streams = file["stream"].as_table();
-    if (!streams) return {};
+    if (!streams) return found;
 
     std::map<std::string, Settings> tables;
     for (auto&& [key, node] : *streams) {
@@ -115,7 +133,6 @@ std::vector<Settings> parse_config_file(const std::string& toml, const std::stri
                  "' stands in [stream] itself; put keys under [stream.default] or [stream.NAME]");
         tables[name] = settings_of(*node.as_table(), path, path + ", [stream." + name + "]");
     }
-    std::vector<Settings> found;
     if (tables.contains("default")) found.push_back(tables["default"]);
     if (stream != "default" && tables.contains(stream)) found.push_back(tables[stream]);
     return found;

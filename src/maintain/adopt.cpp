@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 #include "base/shell_word.hpp"
 #include "layout/parts.hpp"
-#include "maintain/group_check.hpp"
 #include "part/attribute_reader.hpp"
 #include "part/codec.hpp"
 #include "part/conventions.hpp"
@@ -15,6 +14,7 @@
 #include "record/write_access.hpp"
 #include "stream/dataset_steps.hpp"
 #include "view/catalog.hpp"
+#include "view/group_check.hpp"
 #include "view/part_versions.hpp"
 
 namespace tailrace {

@@ -9,7 +9,6 @@
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
-#include "maintain/group_check.hpp"
 #include "part/part_reader.hpp"
 #include "part/reading_process.hpp"
 #include "part/seal.hpp"
@@ -18,6 +17,7 @@
 #include "stream/group.hpp"
 #include "stream/leaving_steps.hpp"
 #include "view/catalog.hpp"
+#include "view/group_check.hpp"
 #include "view/index.hpp"
 #include "view/part_versions.hpp"
 

@@ -7,11 +7,12 @@
 #include "base/paths.hpp"
 #include "base/shell_word.hpp"
 #include "layout/parts.hpp"
-#include "maintain/group_check.hpp"
 #include "part/reading_process.hpp"
 #include "record/history.hpp"
 #include "record/stream_lock.hpp"
+#include "view/arrived_steps.hpp"
 #include "view/catalog.hpp"
+#include "view/group_check.hpp"
 #include "view/index.hpp"
 
 namespace tailrace {
@@ -71,6 +72,8 @@ private:
     void verify_history(const History& history) {
         steps_ = history.steps.size();
         if (const std::string note = note_of_open_files(history, stream_); !note.empty()) notes_.push_back(note);
+        if (const std::string staged = text_of_staged(directory_, stream_, history, deep_); !staged.empty() && !is_written_now_)
+            notes_.push_back(staged);
         for (const size_t g : history.needed_groups()) verify_group(history, g);
         if (is_written_now_) return;  // the run is about to end the line, and writes the index from time to time
         if (history.torn_bytes > 0)

@@ -99,6 +99,14 @@ void History::apply(const Json& line) {
         }
     } else if (kind == "step") {
         apply_step(line);
+    } else if (kind == "staged") {
+        apply_staged(line);
+    } else if (kind == "unstaged") {
+        unstage_from(count_at(line, "first"));
+    } else if (kind == "scratch") {
+        scratch = {line.at("token"), {}};
+        for (const Json& place : line.at("places"))
+            scratch.places.push_back({place.at(0).get<uint64_t>(), place.at(1), place.at(2)});
     } else if (kind == "copy") {
         if (!groups.empty() && groups.back().start == count_at(line, "group")) groups.back().segment = count_at(line, "segment");
     } else if (kind == "drop") {
@@ -133,6 +141,22 @@ void History::apply_step(const Json& line) {
     groups.back().digest = line.at("digest");
     steps.push_back({number, real_at(line, "time"), groups.size() - 1, count_at(line, "files"), count_at(line, "bytes"),
                      line.contains("ragged") ? counts_of(line.at("ragged"), "the key 'ragged'") : std::vector<uint64_t>{}});
+    std::erase_if(staged, [&](const StagedStep& step) { return step.step <= number; });
+}
+
+void History::apply_staged(const Json& line) {
+    if (runs.empty()) fail(Status::CORRUPT, "a line of a staged step comes before the first run line");
+    const uint64_t number = count_at(line, "step"), next = staged.empty() ? next_step() : staged.back().step + 1;
+    // Written again: the first line reached storage, but the call that wrote it failed.
+    if (!staged.empty() && number + 1 == next)
+        staged.pop_back();
+    else if (number != next)
+        fail(Status::CORRUPT, "it stages step ", number, " where step ", next, " must follow");
+    staged.push_back({number, real_at(line, "time"), line});
+}
+
+void History::unstage_from(uint64_t first) {
+    std::erase_if(staged, [&](const StagedStep& step) { return step.step >= first; });
 }
 
 std::vector<double> History::times() const {
@@ -157,6 +181,7 @@ void History::drop(uint64_t first, uint64_t last, bool torn) {
         if (--group.steps == 0) group.torn = torn;
         return true;
     });
+    if (!staged.empty() && staged.front().step != next_step()) staged.clear();  // they would follow a hole
 }
 
 GroupEntry& History::add_group(GroupEntry group) {
@@ -218,16 +243,26 @@ History history_of(const SegmentLines& journal, const std::string& path) {
             fail(why->status(), path, ": line ", k + 1, ", counted without lines of overtaken runs, ",
                  why->status() == Status::CORRUPT ? "contradicts" : "cannot follow", " the lines before it: ", why->what(),
                  "; `tailrace repair` keeps the steps before that line");
-    History history = reader.take();
+    History history;
+    try {
+        history = reader.take();
+    } catch (const Error& error) {
+        throw Error(error.status(), path + ": " + error.what());
+    }
     history.torn_bytes = journal.torn_bytes;
     return history;
 }
 
 Json run_line(const RunEntry& run) {
-    Json line = {
-        {"kind", "run"},         {"format", kJournalFormat}, {"version", TAILRACE_VERSION},          {"written", now_utc()},
-        {"ranks", run.ranks},    {"nodes", run.nodes},       {"layout", effective_json(run.config)}, {"requested", run.requested},
-        {"storage", run.storage}};
+    Json line = {{"kind", "run"},
+                 {"format", run.config.layout.stage == Stage::none ? kFormatWithoutStages : kJournalFormat},
+                 {"version", TAILRACE_VERSION},
+                 {"written", now_utc()},
+                 {"ranks", run.ranks},
+                 {"nodes", run.nodes},
+                 {"layout", effective_json(run.config)},
+                 {"requested", run.requested},
+                 {"storage", run.storage}};
     if (!run.origin.empty()) line["origin"] = run.origin;
     line["definitions"] = definitions_json(run.definitions);
     return line;
@@ -235,6 +270,49 @@ Json run_line(const RunEntry& run) {
 
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values) {
     return {{"kind", "coordinate"}, {"variable", variable}, {"hex", hex_bytes(values)}};
+}
+
+std::string outbox_name(const std::string& token, uint64_t part) {
+    char digits[24];
+    std::snprintf(digits, sizeof digits, "-%06llu", static_cast<unsigned long long>(part));
+    return "tailrace-" + token + digits;
+}
+
+namespace {
+
+const ScratchPlaces::Place* place_of(const ScratchPlaces& scratch, uint64_t part) {
+    const ScratchPlaces::Place* found = nullptr;
+    for (const ScratchPlaces::Place& place : scratch.places)
+        if (place.first_part <= part) found = &place;
+    return found;
+}
+
+}  // namespace
+
+std::string ScratchPlaces::folder(uint64_t part, const std::string& stream) const {
+    const Place* place = place_of(*this, part);
+    return place == nullptr ? "" : place->scratch + "/" + outbox_name(token, part) + "/" + parts_directory(stream);
+}
+
+std::string ScratchPlaces::node(uint64_t part) const {
+    const Place* place = place_of(*this, part);
+    return place == nullptr ? "" : place->node;
+}
+
+Json scratch_line(const ScratchPlaces& scratch) {
+    Json places = Json::array();
+    for (const ScratchPlaces::Place& place : scratch.places)
+        places.push_back(Json::array({place.first_part, place.node, place.scratch}));
+    return {{"kind", "scratch"}, {"token", scratch.token}, {"places", places}};
+}
+
+Json unstaged_line(uint64_t first) { return {{"kind", "unstaged"}, {"first", first}}; }
+
+Json step_line(const StagedStep& staged) {
+    Json line = staged.line;
+    line["kind"] = "step";
+    line.erase("sum");
+    return line;
 }
 
 Json copy_line(const GroupEntry& group) { return {{"kind", "copy"}, {"group", group.start}, {"segment", group.segment}}; }
@@ -302,8 +380,8 @@ std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& bo
     return text + "]}";
 }
 
-std::string step_text(const StepEntry& step, const GroupEntry& group) {
-    std::string text = R"({"kind":"step")";
+std::string step_text(const StepEntry& step, const GroupEntry& group, const char* kind) {
+    std::string text = std::string(R"({"kind":")") + kind + '"';
     const auto put = [&](const char* key, const std::string& value) { text.append(",\"").append(key).append("\":").append(value); };
     put("step", std::to_string(step.step));
     put("time", Json(step.time).dump());

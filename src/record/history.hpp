@@ -12,6 +12,10 @@
 //   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest. Also ragged (the lengths of
 //               ragged dimensions), segment (the number in the names of the group's files), records: true (its parts have them,
 //               version_record.hpp)
+//   scratch     before the first step of a run with stage = scratch: token, places = [[first part, node, folder], ...]: where
+//               the parts from that one on are, until they are at their target
+//   staged      a step that all ranks have written, and whose parts may still be on scratch: all keys of its line `step`
+//   unstaged    staged steps that leave the stream: first
 //   copy        the last group of steps is now in a copied file, whose name has a number: group, segment
 //   drop        removes steps from the stream: first, last, why ("keep": retention; else the damage). "resume" and "rewind" drop
 //               all steps from `first` on, and their numbers and file names are used again. With kept: true the files are kept,
@@ -69,6 +73,29 @@ inline std::string part_path(const GroupEntry& group, const std::string& stream,
     return part_path(group.layout, stream, group.start, part, group.segment);
 }
 
+// A step that is written, and not committed until its parts are at the target (stage = scratch).
+struct StagedStep {
+    uint64_t step = 0;
+    double time = 0;
+    Json line;  // as it is in the journal; with another kind it is the step's line
+};
+
+// Where the parts of a run with stage = scratch are, until they are at their target.
+struct ScratchPlaces {
+    struct Place {
+        uint64_t first_part = 0;  // up to the next place's
+        std::string node, scratch;
+    };
+    std::string token;
+    std::vector<Place> places;
+
+    // The folder that `tailrace drain` takes, and the node that has it. Empty: it is not known.
+    std::string folder(uint64_t part, const std::string& stream) const;
+    std::string node(uint64_t part) const;
+};
+// Where a run keeps the part on scratch, below `scratch`; it has the directory NAME.parts.
+std::string outbox_name(const std::string& token, uint64_t part);
+
 struct StepEntry {
     uint64_t step = 0;
     double time = 0;
@@ -109,6 +136,8 @@ struct History {
     uint64_t retained_from = 0;    // retention has dropped all steps below
     PartGrowth growth;             // from the last "blocks" line
     uint64_t torn_bytes = 0;
+    std::vector<StagedStep> staged;  // they follow `steps`, without a gap
+    ScratchPlaces scratch;           // of the last run with stage = scratch
 
     bool empty() const { return steps.empty(); }
     // Whether the stream has no step, but static arrays in the journal: the index then shows only these.
@@ -139,10 +168,13 @@ struct History {
     bool has_step_from(uint64_t first) const { return !steps.empty() && steps.back().step >= first; }
     // Drops all steps from `first` on; there is at least one. Their numbers are used again.
     void drop_from(uint64_t first) { drop(first, steps.back().step, true); }
+    // Takes staged steps from `first` on out of the stream.
+    void unstage_from(uint64_t first);
 
 private:
     void apply_run(const Json& line);
     void apply_step(const Json& line);
+    void apply_staged(const Json& line);
 };
 
 // Reads all segments of the journal, given the path of the first. Throws CORRUPT with the path for a line that is not of the
@@ -153,11 +185,15 @@ History history_of(const SegmentLines& journal, const std::string& path);  // `p
 Json run_line(const RunEntry& run);
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json copy_line(const GroupEntry& group);
+Json scratch_line(const ScratchPlaces& scratch);
+Json unstaged_line(uint64_t first);
+// The line that commits a staged step.
+Json step_line(const StagedStep& staged);
 Json blocks_line(const PartGrowth& growth);
 Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept = false);
 // Lines as text for journal_line_of(), not as Json: all ranks wait for these lines, and making Json would take most of that time.
 std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
-std::string step_text(const StepEntry& step, const GroupEntry& group);
+std::string step_text(const StepEntry& step, const GroupEntry& group, const char* kind = "step");
 
 std::string hex_digest(uint64_t digest);
 

@@ -34,6 +34,15 @@ std::optional<Error> HistoryReader::add(const Json& line) {
     return std::nullopt;
 }
 
+History HistoryReader::take() {
+    if (!history_.staged.empty()) {
+        HistoryReader trial = *this;
+        for (const StagedStep& step : history_.staged)
+            if (const auto why = trial.add(step_line(step))) refuse("staged step ", step.step, " is not right: ", why->what());
+    }
+    return std::move(history_);
+}
+
 void HistoryReader::check_before(const std::string& kind, const Json& line) const {
     const bool needs_run = kind == "plan" || kind == "boxes" || kind == "coordinate";
     if (needs_run && history_.runs.empty()) refuse("a line '", kind, "' comes before the first run line");

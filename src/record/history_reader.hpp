@@ -20,7 +20,8 @@ public:
     // Applies a line. Returns an error if the line is invalid or contradicts the lines before: then neither add() nor take() may be
     // called again.
     std::optional<Error> add(const Json& line);
-    History take() { return std::move(history_); }
+    // Throws CORRUPT if a staged step that is left could not be committed.
+    History take();
 
 private:
     // What a step that uses a plan must have at least, so that the plan's boxes fit.

@@ -41,7 +41,7 @@ std::optional<Segment> open_segment(const std::string& journal, uint64_t number)
 // append to segment 0, where later lines are ignored.
 void mark_for_older_versions(const Segment& before) {
     try {
-        Journal(before.path, true).append({{"kind", "run"}, {"format", kJournalFormat}}, false);
+        Journal(before.path, true).append({{"kind", "run"}, {"format", kFormatWithoutStages}}, false);
     } catch (const Error&) {
         // Only older versions need the line, so errors are ignored.
     }
@@ -63,7 +63,7 @@ Json SegmentHead::json() const {
 std::optional<SegmentHead> SegmentHead::of_json(const Json& line) {
     if (kind_of(line) != "segment") return std::nullopt;
     SegmentHead head;
-    head.format = format_at(line, "format", kJournalFormat);
+    head.format = format_at(line, "format", kFormatWithoutStages);
     head.number = count_at(line, "number", 0);
     if (line.contains("follows")) head.follows = count_at(line, "follows");
     head.bytes = count_at(line, "bytes", 0);

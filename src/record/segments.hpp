@@ -18,7 +18,8 @@
 
 namespace tailrace {
 
-constexpr int kJournalFormat = 2;  // the format that this version of Tailrace writes
+constexpr int kJournalFormat = 3;        // the newest format that this version of Tailrace knows
+constexpr int kFormatWithoutStages = 2;  // the format of journals whose runs have stage = none
 
 // The first line of a segment.
 struct SegmentHead {
@@ -27,7 +28,7 @@ struct SegmentHead {
     uint64_t bytes = 0;         // valid bytes of the segment that it follows
     bool is_contested = false;  // an earlier run may still write: parts of this run and of later ones have a number in their names
     Writer writer;
-    int format = kJournalFormat;
+    int format = kFormatWithoutStages;
     int least_reader = 1;  // the oldest format whose readers can read this stream correctly
 
     Json json() const;

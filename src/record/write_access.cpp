@@ -1,5 +1,7 @@
 #include "record/write_access.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "layout/parts.hpp"
@@ -10,6 +12,7 @@ WriteAccess::WriteAccess(const std::string& directory, const std::string& stream
     : journal_(directory + "/" + journal_path(stream)), lock_(directory, stream, wish.takes_over, wish.nodes) {
     read(wish.earlier);
     check_version();
+    const bool was_staged = std::ranges::any_of(lines_.lines, [](const Json& line) { return kind_of(line) == "scratch"; });
     if (wish.earlier == Earlier::is_replaced) lines_.lines = {};
     number_ = chain_.next_number;
     const Writer before = chain_.empty() ? Writer() : chain_.segments.back().head.writer;
@@ -17,7 +20,7 @@ WriteAccess::WriteAccess(const std::string& directory, const std::string& stream
     const bool all_have_begun = number_ == (chain_.empty() ? 0 : chain_.segments.back().head.number + 1);
     const bool has_ended = all_have_begun && (chain_.empty() || lines_.has_ended);
     contested_ = lock_.overrode() || !(has_ended || lock_.proves_end_of(before));
-    names_parts_ = contested_ || chain_.is_contested();
+    names_parts_ = contested_ || was_staged || chain_.is_contested();
     if (!contested_) return;
     // Begins this run's segment: the earlier run then gets an error at its next step.
     chain_.empty() && wish.earlier == Earlier::is_replaced ? segment_of_new_stream() : segment();

@@ -46,7 +46,8 @@ public:
     // Whether the earlier run did not end its journal, and nothing proves it dead. Then this run writes nothing into that run's
     // files, and the names of its own files have its number, like those of all later runs.
     bool is_contested() const { return contested_; }
-    // The number in the names of this run's parts; 0: none.
+    // The number in the names of this run's parts; 0: none. They also have it after a run with stage = scratch: what that run has
+    // left on scratch may arrive at any time, and must not replace a part of this run.
     uint64_t part_number() const { return names_parts_ ? number_ : 0; }
 
     // With Earlier::is_salvaged: the lines that are ignored once segment() has begun. Nothing if the journal is whole.

@@ -27,17 +27,38 @@ constexpr int kMostTimes = 3;
 
 std::string aside_name(uint64_t number, size_t at) { return text(number, "-", at); }
 
-// The most files of a shipment. Each file of a shipment is open; with the sink `mirror`, its copy is open, too.
+// The most files of a shipment. Each file of a shipment is open; with the sink `mirror`, its copy is open, too. Raises the limit of
+// open files, unless the caller says how many files it wants: then the drain may be in a program of the user.
 size_t most_files(const DrainOptions& options) {
     rlimit limit{};
     constexpr size_t kOther = 100, kMost = 16384;
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && options.shipment_files == 0) {
         limit.rlim_cur = limit.rlim_max;
         ::setrlimit(RLIMIT_NOFILE, &limit);
     }
     size_t most = std::min<size_t>(kMost, std::max<size_t>(limit.rlim_cur, 2 * kOther) - kOther);
     if (options.sink == "mirror") most = std::min<size_t>(most / 2, 1024);
     return options.shipment_files == 0 ? most : std::min(most, options.shipment_files);
+}
+
+Json start_line(const DrainOptions& options, uint64_t process) {
+    return {{"kind", "start"},      {"time_s", std::time(nullptr)},
+            {"process", process},   {"target", hex_of_path(options.target)},
+            {"sink", options.sink}, {"bundle_bytes", options.shipment_bytes}};
+}
+
+// Finds the device and inode of the torn files, because a new file that gets the name of a torn one meanwhile is not torn.
+std::set<std::pair<uint64_t, uint64_t>> find_torn(const std::string& scratch, const std::vector<std::string>& paths) {
+    std::set<std::pair<uint64_t, uint64_t>> torn;
+    const Descriptor folder = open_folder(scratch);
+    for (const std::string& path : paths) {
+        std::string name;
+        struct stat status;
+        const Descriptor parent = open_parent(folder.get(), path, false, name);
+        if (parent.is_open() && ::fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+            torn.emplace(status.st_dev, status.st_ino);
+    }
+    return torn;
 }
 
 // Removes work folders of earlier drains of this scratch folder; only one drain runs at a time, so they are not in use.
@@ -130,20 +151,16 @@ void Drain::announce(uint64_t process) { note(start_line(options_, process)); }
 
 std::string Drain::temporary_name() const { return ".tailrace-drain-" + token_; }
 
-DrainProgress Drain::run() {
+void Drain::begin() {
     const std::string temporary = temporary_name();
     early_.emplace(scratch_.state_path(), options_.target, temporary);
     progress_.early_stopped_because = early_->stopped_because();
     remove_others(options_.target + "/" + temporary, early_->folder());
     work_.emplace(options_.target, temporary);
     note(start_line(options_, static_cast<uint64_t>(::getpid())));
-    try {
-        carry_what_is_there();
-    } catch (const Error& error) {
-        if (is_stop_requested()) early_->keep();
-        note({{"kind", "stopped"}, {"time_s", std::time(nullptr)}, {"why", error.what()}});
-        throw;
-    }
+}
+
+DrainProgress Drain::end() {
     early_.reset();
     work_.reset();
     Json left = Json::array();
@@ -152,15 +169,42 @@ DrainProgress Drain::run() {
     return progress_;
 }
 
-void Drain::carry_what_is_there() {
-    torn_ = keys_of(scratch_.path(), options_.torn);
+DrainProgress Drain::run() {
+    begin();
+    try {
+        torn_ = keys_of(scratch_.path(), options_.torn);
+        carry_or_leave(early_->first(scratch_, scratch_.scan()));
+        for (const std::string& folder : folders_) scratch_.remove_folder(folder);
+    } catch (const Error& error) {
+        note_stop(error);
+        throw;
+    }
+    return end();
+}
+
+const DrainProgress& Drain::deliver(std::vector<std::string> paths) {
+    try {
+        carry_or_leave(std::move(paths));
+    } catch (const Error& error) {
+        note_stop(error);
+        throw;
+    }
+    return progress_;
+}
+
+void Drain::carry_or_leave(std::vector<std::string> paths) {
     const double until_s = seconds_now() + options_.wait_s;
-    again_ = early_->first(scratch_, scratch_.scan());
-    progress_.entries = again_.size();
+    again_ = std::move(paths);
+    progress_.entries += again_.size();
+    progress_.left.clear();
     try_again_until(until_s);
     for (const std::string& path : again_)
         progress_.left.push_back({path, "a process has it open for writing, or changes it again and again"});
-    for (const std::string& folder : folders_) scratch_.remove_folder(folder);
+}
+
+void Drain::note_stop(const Error& error) {
+    if (is_stop_requested()) early_->keep();
+    note({{"kind", "stopped"}, {"time_s", std::time(nullptr)}, {"why", error.what()}});
 }
 
 // Delivers the files in `again_`, several times, because they may be open for writing. What cannot be delivered stays in `again_`.

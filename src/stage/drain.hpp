@@ -61,6 +61,12 @@ public:
     // full, and STOPPED on request of a signal (stop.hpp); what is not delivered then stays on scratch.
     DrainProgress run();
 
+    // The same for files that come one after the other: begin() once, deliver() for each list of paths on scratch, end() once.
+    // deliver() throws as run() does, and may be called again; `left` is what this call could not carry.
+    void begin();
+    const DrainProgress& deliver(std::vector<std::string> paths);
+    DrainProgress end();
+
     // Delivers these files while the program runs, because processes of other nodes want to open them. Files that do not exist are
     // ignored. Copies that were made early are not used, because another process has them.
     Given give(const std::vector<std::string>& paths);
@@ -72,7 +78,8 @@ public:
 private:
     void recover();
     void note(Json line);  // appends to the journal, for `tailrace drain status` and `resume`
-    void carry_what_is_there();
+    void carry_or_leave(std::vector<std::string> paths);
+    void note_stop(const Error& error);
     void try_again_until(double until_s);
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);
@@ -91,8 +98,8 @@ private:
     Report report_;
     DrainProgress progress_;
     std::string token_;
-    std::optional<EarlyCopies> early_;  // set while run() runs
-    std::optional<WorkFolder> work_;    // at the target; set while run() runs, and from the first give() on
+    std::optional<EarlyCopies> early_;  // set from begin() to end()
+    std::optional<WorkFolder> work_;    // at the target; set from begin() to end(), and from the first give() on
     Journal journal_;
     uint64_t number_ = 0;             // the number of the last shipment
     std::vector<std::string> again_;  // files to try again: they were open for writing, or changed

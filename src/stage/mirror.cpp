@@ -124,7 +124,9 @@ private:
         } else {
             rename_path(item.early_use == EarlyUse::none ? place_.temporary + "/" + copy.name : item.early_path, path);
         }
-        folders.insert(folder);
+        folders.insert(".");
+        for (size_t end = folder.size(); end != std::string::npos && end > 0; end = folder.rfind('/', end - 1))
+            folders.insert(folder.substr(0, end));
     }
 
     SinkPlace place_;

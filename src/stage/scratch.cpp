@@ -2,12 +2,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <memory>
+#include <thread>
 
 #include "base/paths.hpp"
 #include "base/shell_word.hpp"
@@ -43,7 +46,7 @@ void scan_folder(int parent, const std::string& name, const std::string& prefix,
 
 }  // namespace
 
-Scratch::Scratch(const std::string& path, Leases& leases) : leases_(leases), folder_(open_folder(path)) {
+Scratch::Scratch(const std::string& path, Leases* leases) : leases_(leases), folder_(open_folder(path)) {
     char resolved[PATH_MAX];
     if (::realpath(path.c_str(), resolved) == nullptr) fail_system("open folder", path, errno);
     path_ = resolved;
@@ -80,11 +83,24 @@ bool Scratch::look_at(const std::string& path, struct stat& status) {
     return ::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+OwnDescriptor Scratch::lock() const {
+    const std::string path = state_path() + "/lock";
+    constexpr int kMostTimes = 10;
+    constexpr auto kPause = std::chrono::milliseconds(20);
+    for (int times = 0; times < kMostTimes; ++times, std::this_thread::sleep_for(kPause)) {
+        OwnDescriptor lock("open", path, O_RDWR | O_CREAT | O_NOFOLLOW);
+        if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && lock.is_at(path)) return lock;
+    }
+    fail(Status::IN_USE, path_, " is being drained by another process of this node: `tailrace drain wait ", path_,
+         "` waits for it");
+}
+
 void Scratch::look_for_writers() {
+    if (leases_ == nullptr) return;
     // A lease on a file of our own shows whether this file system's leases suffice.
     Descriptor probe(::openat(removing_.get(), "probe", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR));
-    const LeaseAnswer answer = probe.is_open() ? leases_.take(probe.get()) : LeaseAnswer::not_supported;
-    if (probe.is_open()) leases_.give_up(probe.get());
+    const LeaseAnswer answer = probe.is_open() ? leases_->take(probe.get()) : LeaseAnswer::not_supported;
+    if (probe.is_open()) leases_->give_up(probe.get());
     ::unlinkat(removing_.get(), "probe", 0);
     if (answer == LeaseAnswer::not_supported) writers_ = OpenFiles::for_writing(path_);
 }
@@ -130,7 +146,7 @@ Taken Scratch::take(const std::string& path, Item& item) {
     if (!item.file.is_open() && errno == EPERM) item.file = Descriptor(::openat(parent, name.c_str(), kFlags));  // another owner's
     if (!item.file.is_open() && errno == ENOENT) return Taken::gone;
     if (!item.file.is_open()) fail_system("open", path_ + "/" + path, errno);
-    const LeaseAnswer answer = leases_.take(item.file.get());
+    const LeaseAnswer answer = leases_ != nullptr ? leases_->take(item.file.get()) : LeaseAnswer::not_supported;
     if (answer == LeaseAnswer::busy) return Taken::open_for_writing;
     if (::fstat(item.file.get(), &status) != 0) fail_system("look at", path_ + "/" + path, errno);
     item.identity = Identity::of(status);  // as it is under the lease
@@ -140,17 +156,18 @@ Taken Scratch::take(const std::string& path, Item& item) {
 }
 
 bool Scratch::has_no_writer(const Item& item) {
-    if (!item.file.is_open()) return true;
-    if (leases_.is_held(item.file.get())) return true;
+    if (!item.file.is_open() || leases_ == nullptr) return true;
+    if (leases_->is_held(item.file.get())) return true;
     // Either the lease was broken, or the file system has no leases.
-    return leases_.take(item.file.get()) == LeaseAnswer::not_supported &&
+    return leases_->take(item.file.get()) == LeaseAnswer::not_supported &&
            !writers_.has(item.identity.device, item.identity.inode, path_ + "/" + item.path);
 }
 
 bool Scratch::has_no_writer_now(const Item& item) {
-    leases_.give_up(item.file.get());
-    const LeaseAnswer answer = leases_.take(item.file.get());
-    leases_.give_up(item.file.get());
+    if (leases_ == nullptr) return true;
+    leases_->give_up(item.file.get());
+    const LeaseAnswer answer = leases_->take(item.file.get());
+    leases_->give_up(item.file.get());
     if (answer != LeaseAnswer::not_supported) return answer == LeaseAnswer::granted;
     return !writers_.has(item.identity.device, item.identity.inode, path_ + "/" + item.path);
 }
@@ -163,11 +180,11 @@ bool Scratch::is_unchanged(const Item& item) {
     const Identity now = Identity::of(status);
     if (item.kind == ItemKind::folder) return S_ISDIR(status.st_mode);
     if (item.identity.links > 1 ? !now.has_content_of(item.identity) : !(now == item.identity)) return false;
-    return !item.file.is_open() || leases_.is_held(item.file.get()) || has_no_writer(item);
+    return has_no_writer(item);
 }
 
 void Scratch::give_up(Item& item) {
-    if (item.file.is_open()) leases_.give_up(item.file.get());
+    if (item.file.is_open() && leases_ != nullptr) leases_->give_up(item.file.get());
     item.file.close();
 }
 

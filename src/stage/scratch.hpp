@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/own_descriptor.hpp"
 #include "stage/item.hpp"
 #include "stage/leases.hpp"
 #include "stage/open_files.hpp"
@@ -22,10 +23,15 @@ std::vector<std::string> scan_below(int folder);
 class Scratch {
 public:
     // Refuses a folder that is another user's, or that others may write to.
-    Scratch(const std::string& path, Leases& leases);
+    Scratch(const std::string& path, Leases& leases) : Scratch(path, &leases) {}
+    // For a folder that no other process knows, and of which only closed files are taken: asks for no leases, and needs none.
+    explicit Scratch(const std::string& path) : Scratch(path, nullptr) {}
 
     const std::string& path() const { return path_; }
     std::string state_path() const { return path_ + "/" + kStateFolder; }
+    // Takes the lock of the folder, which shows that a drain or a run uses it. Throws IN_USE. Tries several times, because `status`
+    // and `scavenge` hold the lock for a moment to test it.
+    OwnDescriptor lock() const;
     std::vector<std::string> scan();
     // Forgets the folder of the last path, because another folder may have its name now.
     void forget_parent() { parent_.close(); }
@@ -54,12 +60,13 @@ public:
     void remove_folder(const std::string& path);
 
 private:
+    Scratch(const std::string& path, Leases* leases);
     bool has_no_writer(const Item& item);
     int parent_of(const std::string& path, std::string& name);
     void give_name_back(const std::string& path, const std::string& name);
 
     std::string path_;
-    Leases& leases_;
+    Leases* const leases_;  // null: all files are closed
     Descriptor folder_, removing_;
     Descriptor parent_;  // the folder of the last path
     std::string parent_path_;

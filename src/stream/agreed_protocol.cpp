@@ -10,6 +10,7 @@ namespace tailrace {
 void end_step_agreed(Stages& stages, StepRun& run) {
     if (plans_in_first_agreement(stages, run)) return write_and_commit(stages, run, StepIntent::write_blocks, true);
     const EndStepVote all = agree(stages.ranks, run.vote, run.error);
+    stages.staged.commit_arrived(all.unwritten_steps);
     stages.times.agree_s += run.watch.lap();
     write_and_commit(stages, run, all.intent, false);
 }
@@ -33,6 +34,7 @@ void write_and_commit(Stages& stages, StepRun& run, StepIntent intent, bool is_f
     };
     agree(stages.ranks, vote, error, std::cref(commit), [&] { stages.upkeep.make_next_directory(1, next_step); });
     stages.commit.on_step_committed(step, run.input);
+    stages.staged.add(step);
     stages.times.commit_s += run.watch.lap();
 }
 

@@ -128,17 +128,26 @@ EarlierSteps earlier_steps(const History& history, const StreamConfig& config) {
     for (const StepEntry& step : history.steps)
         if (needs_all || all.times.empty() || (all.times.size() == 1 && step.time != all.times.front())) add(step);
     if (!needs_all && !history.empty() && all.numbers.back() != history.steps.back().step) add(history.steps.back());
+    for (const StagedStep& step : history.staged) {
+        all.numbers.push_back(step.step);
+        all.times.push_back(step.time);
+    }
+    all.staged = history.staged.size();
     all.kept = all.times.size();
     if (needs_all && config.resume_before) all.keep_before(*config.resume_before);
     return all;
 }
 
 Json earlier_steps_json(const EarlierSteps& steps) {
-    return {{"numbers", steps.numbers}, {"times", steps.times}, {"retained_from", steps.retained_from}, {"kept", steps.kept}};
+    return {{"numbers", steps.numbers},
+            {"times", steps.times},
+            {"retained_from", steps.retained_from},
+            {"kept", steps.kept},
+            {"staged", steps.staged}};
 }
 
 EarlierSteps earlier_steps_of(const Json& json) {
-    return {json.at("numbers"), json.at("times"), json.at("retained_from"), json.at("kept")};
+    return {json.at("numbers"), json.at("times"), json.at("retained_from"), json.at("kept"), json.at("staged")};
 }
 
 void check_continuation(const History& history, const Definitions& definitions, const StepData& data, const StreamPaths& paths,

@@ -5,9 +5,11 @@
 
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
+#include "layout/value.hpp"
 #include "stream/continuation.hpp"
 #include "stream/dataset_steps.hpp"
 #include "stream/group.hpp"
+#include "view/arrived_steps.hpp"
 #include "view/index.hpp"
 #include "view/part_versions.hpp"
 
@@ -27,6 +29,16 @@ void remove_groups(const std::string& directory, uint64_t run) {
             remove_tree(path);
         }
     }
+}
+
+// A run that appends behind steps which are not there would leave a hole in time, which no reader would notice.
+void check_all_have_arrived(const StreamPaths& paths, const History& history) {
+    if (history.staged.empty()) return;
+    fail(Status::NOT_FOUND, "stream '", paths.name, "' in ", paths.directory, ": ",
+         text_of_staged(paths.directory, paths.name, history, true),
+         ". To continue without them, open with mode = 'resume' and a time up to ", real_text(history.staged.front().time),
+         ", or take them out first: `tailrace rewind ", paths.directory, " -s ", paths.name, " --steps ", history.staged.size(),
+         "`");
 }
 
 void replace_history(const StreamPaths& paths, WriteAccess& access) {
@@ -60,6 +72,9 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
             for (const std::string& entry : pending_paths(paths.directory, paths.name, access.number())) remove_tree(entry);
             bring_up_last_groups(paths.directory, paths.name, history);
         }
+        commit_arrived_steps(paths.directory, paths.name, history, !access.is_contested(),
+                             [&](const Json& line) { earlier.access->append(line, true); });
+        if (config.mode == "append") check_all_have_arrived(paths, history);
         StorageChoice storage = choose_storage(paths.directory, config, requested, history);
         if (!access.lock().note().empty()) storage.report["notes"].push_back(access.lock().note());
         found["storage"] = storage_json(storage, config);

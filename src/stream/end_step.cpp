@@ -13,7 +13,7 @@ namespace {
 // file system does not find the directory and reports an error.
 void begin_run(Stages& stages, const StepInput& input) {
     stages.journal.begin_run(input.definitions, input.data, stages.earlier.steps);
-    if (!has_one_part(stages.config.layout))
+    if (!has_one_part(stages.config.layout) && stages.config.layout.stage == Stage::none)
         make_directories(stages.paths.pending(stages.config.layout, input.number()), stages.paths.parts());
 }
 

@@ -25,17 +25,29 @@ PartRole role_of(const Communicator& ranks, const Layout& layout) {
     return {part, map.writer_number(part, ranks.rank()), map.writers(part)};
 }
 
+// Writes times that are missing in the file. Version 0.1.0 wrote a step's time after its commit, so a run that was killed in
+// between left the step without a time.
+void write_missing_times(HeldFile& file, const PartSpace& space, const std::vector<StepEntry>& committed) {
+    double stored = std::numeric_limits<double>::quiet_NaN();
+    for (auto step = committed.rbegin(); step != committed.rend() && std::isnan(stored); ++step) {
+        const uint64_t address = space.time_address(step->step);
+        file.read_at(address, &stored, sizeof stored);
+        if (std::isnan(stored)) file.write_at(address, &step->time, sizeof step->time);
+    }
+}
+
 }  // namespace
 
 Group::Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, WriteQueue& queue, Place place,
              std::shared_ptr<DescribedPart> part, bool with_static)
     : part_ranks_(part_ranks), config_(config), queue_(queue), place_(std::move(place)), role_(role_of(ranks, config.layout)),
-      with_static_(with_static), space_(config.layout), step_(queue, role_), shown_(queue, space_) {
+      with_static_(with_static), space_(config.layout), step_(queue, role_), shown_(queue, space_),
+      staged_(place_.outbox, place_.directory, parts_directory(place_.stream)) {
     space_.set_content(std::move(part));
 }
 
 std::string Group::pending_part_path() const {
-    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run));
+    const std::string group = pending_group_path();
     return has_one_part(config_.layout) ? group
                                         : group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, role_.part);
 }
@@ -48,13 +60,13 @@ std::string Group::part_path() const {
 
 void Group::prepare(bool directory_exists) const {
     if (!role_.is_first_writer()) return;
+    if (staged_.is_staged()) return make_directories(parent_of(pending_part_path()), path_of(parts_directory(place_.stream)));
     if (has_one_part(config_.layout)) {
         if (has_several_writers()) create_part(pending_part_path(), config_.layout.storage).close();
         return;
     }
     // The first writer of each leaf directory of the tree makes that directory.
-    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run)),
-                      mine = parent_of(pending_part_path());
+    const std::string group = pending_group_path(), mine = parent_of(pending_part_path());
     const bool first_in_leaf =
         role_.part == 0 ||
         mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, role_.part - 1));
@@ -87,19 +99,8 @@ void Group::reopen(const PartGrowth& growth, uint64_t steps, const std::vector<S
     space_.continue_from(growth.blocks, steps, is_first ? file_->size_bytes() : 0);
     if (!is_first) return;
     if (!space_.content().packed.empty()) space_.find_chunks(PartReader(part_path()), steps);
-    write_missing_times(committed);
+    write_missing_times(*file_, space_, committed);
     space_.update_metadata();
-}
-
-// Writes times that are missing in the file. Version 0.1.0 wrote a step's time after its commit, so a run that was killed in
-// between left the step without a time.
-void Group::write_missing_times(const std::vector<StepEntry>& committed) {
-    double stored = std::numeric_limits<double>::quiet_NaN();
-    for (auto step = committed.rbegin(); step != committed.rend() && std::isnan(stored); ++step) {
-        const uint64_t address = space_.time_address(step->step);
-        file_->read_at(address, &stored, sizeof stored);
-        if (std::isnan(stored)) file_->write_at(address, &step->time, sizeof step->time);
-    }
 }
 
 void Group::open_file(bool may_come_first) {
@@ -165,12 +166,22 @@ std::shared_ptr<const Group::Written> Group::end_write() {
         });
         file_.reset();
     }
+    if (staged_.is_staged() && !is_published()) {
+        staged_.publish(pending_part_path(), part_path(), place_.directory, pending_group_path(), syncs_steps());
+        state_ = State::published;
+    }
     return written;
+}
+
+void Group::leave_scratch() {
+    if (!role_.is_writer()) return;
+    staged_.leave(tailrace::part_path(config_.layout, place_.stream, place_.start, role_.part, place_.segment),
+                  group_path(config_.layout, place_.stream, place_.start, place_.segment));
 }
 
 void Group::publish(WriteQueue::Needs needs) {
     const bool sync = syncs_steps(), one_part = has_one_part(config_.layout);
-    const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run));
+    const std::string from = pending_group_path();
     const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start, place_.segment));
     const std::string parts = path_of(parts_directory(place_.stream));
     auto rename = [=] {
@@ -197,6 +208,7 @@ void Group::finish() {
     close_file();
     if (gone) throw *gone;
     if (const auto& error = shown_.error()) throw *error;
+    if (staged_.is_staged()) leave_scratch();
 }
 
 void Group::close_file() {
@@ -208,7 +220,8 @@ void Group::close_file() {
 
 void Group::discard() const noexcept {
     try {
-        remove_tree(path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run)));
+        if (staged_.is_staged()) return role_.is_writer() ? remove_file(present_path()) : void();
+        remove_tree(pending_group_path());
     } catch (const Error&) {
         // The next open removes it.
     }

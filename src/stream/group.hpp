@@ -18,17 +18,21 @@
 #include "stream/part_space.hpp"
 #include "stream/part_step_writer.hpp"
 #include "stream/shown_steps.hpp"
+#include "stream/staged_part.hpp"
 
 namespace tailrace {
 
 class Group {
 public:
     struct Place {
-        std::string directory;  // of the stream's files
+        std::string directory;  // of the group's files: the stream's, or on scratch
         std::string stream;
         uint64_t start = 0;    // the number of the group's first step
         uint64_t run = 0;      // the run's number, which is in the names of files that are not committed
         uint64_t segment = 0;  // the number in the names of the group's files; 0: they have none
+        // With stage = scratch: of this rank, which publishes its part alone. `directory` then is the outbox's root, or the stream's
+        // where scratch has no room.
+        Outbox* outbox = nullptr;
     };
     // What this rank wrote of a step. Complete when the queue has done the work that end_write() submitted.
     struct Written {
@@ -75,6 +79,7 @@ public:
         step_.write_out();
     }
     // Writes the step's seals (checksum records) and metadata; in a part of one step, the superblock, too.
+    // With stage = scratch, also gives the part its name.
     std::shared_ptr<const Written> end_write();
     // Forgets what was written of a step that failed, here or on another rank.
     void abandon_step() noexcept {
@@ -94,10 +99,14 @@ public:
     }
     // Local, called when all steps of the group are committed. Truncates the part behind them and closes it.
     void finish();
-    void discard() const noexcept;  // rank 0: removes a group that was never published
+    void discard() const noexcept;  // removes a group without steps: rank 0, or with stage = scratch each rank its part
 
     bool is_full() const { return steps_ == space_.capacity_steps(); }
     bool has_steps() const { return steps_ > 0; }
+    // With stage = scratch: whether this rank's part has all its steps and is at the target. True on ranks that write none.
+    bool has_arrived() const { return staged_.has_arrived() || !role_.is_writer(); }
+    // With stage = scratch, when all steps of a full group are staged: gives this rank's part to the drain.
+    void leave_scratch();
     bool is_published() const { return state_ == State::published; }  // known on rank 0, and if an earlier run published the group
     // How many committed steps readers of this rank's part do not see yet; on its first writer, 0 on the others.
     uint64_t unshown_steps() const { return shows_steps() ? committed_ - shown_.count() : 0; }
@@ -109,6 +118,7 @@ public:
     const PartRole& role() const { return role_; }
     uint64_t part_bytes() const { return space_.image() ? space_.image()->file_bytes : 0; }
     PartGrowth growth() const;
+    bool is_on_scratch() const { return staged_.is_on_scratch(); }
     bool has_grown() const { return space_.has_new_blocks(); }  // since a step was accepted last
     std::string part_path() const;                              // the final path, once the group is published
     std::string present_path() const;                           // the path that the part has now
@@ -122,10 +132,12 @@ private:
     bool shows_steps() const { return space_.has_several_steps() && role_.is_first_writer(); }
     void lay_out_more();
     void open_file(bool may_come_first);
-    void write_missing_times(const std::vector<StepEntry>& committed);
     void check_path() const;
     void write_metadata(Written& written);
     void close_file();
+    std::string pending_group_path() const {
+        return path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run));
+    }
     std::string pending_part_path() const;
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
 
@@ -142,6 +154,7 @@ private:
     std::shared_ptr<HeldFile> file_;  // opened through the queue; null until then
     PartStepWriter step_;
     ShownSteps shown_;
+    StagedPart staged_;
 };
 
 // The paths of the groups that still have the pending name of a run before `before_run`: their steps were never committed.

@@ -32,6 +32,11 @@ void hide_steps(const StreamPaths& paths, const History& before, const History& 
 
 std::vector<std::string> leave_steps(const StreamPaths& paths, History& history, uint64_t first, const char* why,
                                      const std::function<void(const Json&)>& append) {
+    if (!history.staged.empty()) {
+        append(unstaged_line(first));
+        history.unstage_from(first);
+    }
+    if (!history.has_step_from(first)) return {};
     append(drop_line(first, history.steps.back().step, why));
     const History before = history;
     history.drop_from(first);

@@ -18,9 +18,12 @@ EarlierRuns load_into(const Communicator& ranks, StreamPaths& paths, StreamConfi
 
 Stages::Stages(const Communicator& of_stream, StreamPaths of_files, StreamConfig& settings, const Json& requested)
     : ranks(of_stream), config(settings), paths(std::move(of_files)), overlap(ranks, config),
-      earlier(load_into(ranks, paths, settings, requested)), journal(ranks, paths, config, overlap.queue(), requested, earlier),
-      writer(ranks, paths, config, overlap.queue(), earlier.part, journal.history().steps), upkeep(ranks, paths, config, journal),
-      commit(ranks, paths.name, overlap.queue(), journal, writer, upkeep, times) {
+      earlier(load_into(ranks, paths, settings, requested)), scratch(open_scratch(ranks, paths, config)),
+      journal(ranks, paths, config, overlap.queue(), requested, earlier),
+      writer(ranks, paths, config, overlap.queue(), scratch.outbox.get(), earlier.part, journal.history().steps),
+      upkeep(ranks, paths, config, journal), commit(ranks, paths.name, overlap.queue(), journal, writer, upkeep, times),
+      staged(ranks, config.layout.stage == Stage::scratch, scratch.outbox.get(), journal, upkeep) {
+    journal.set_scratch(scratch.places);
     const PartMap map(config.layout, ranks.topology());
     const uint64_t part = map.part_of(ranks.rank());
     if (config.layout.steps != 1 && map.writer_number(part, ranks.rank()) < map.writers(part))

@@ -6,7 +6,9 @@
 #include "stream/commit.hpp"
 #include "stream/earlier_runs.hpp"
 #include "stream/overlap.hpp"
+#include "stream/scratch_opening.hpp"
 #include "stream/stage_times.hpp"
+#include "stream/staged_steps.hpp"
 #include "stream/step_writer.hpp"
 #include "stream/stream_journal.hpp"
 #include "stream/stream_paths.hpp"
@@ -24,10 +26,12 @@ struct Stages {
     StageTimes times;
     Overlap overlap;
     EarlierRuns earlier;
+    ScratchOpening scratch;
     StreamJournal journal;
     StepWriter writer;
     Upkeep upkeep;
     Commit commit;
+    StagedSteps staged;
     WritingRank writing_rank;  // set if files grow (steps != 1) and this rank writes
 
     // Gives up the stream's lock: from then on another run may write the stream.

@@ -37,6 +37,16 @@ void StepTimes::check(double time, const std::string& where) const {
 
 uint64_t EarlierSteps::next_step() const { return std::max(retained_from, kept > 0 ? numbers[kept - 1] + 1 : 0); }
 
+void EarlierSteps::check_no_hole(const std::string& directory, const std::string& stream) const {
+    const size_t committed = numbers.size() - staged;
+    if (staged == 0 || kept <= committed) return;
+    fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, ": step ", numbers[committed], " at time ",
+         real_text(times[committed]),
+         " is staged by an earlier run, and not at its target, so no step can follow it. `tailrace ls ", directory,
+         "` names its node and folder, and `tailrace drain resume FOLDER` there delivers it. Or resume at a time up to ",
+         real_text(times[committed]), ", or take it out: `tailrace rewind ", directory, " -s ", stream, " --steps ", staged, "`");
+}
+
 StepTimes EarlierSteps::kept_times() const {
     StepTimes all;
     for (size_t i = 0; i < kept; ++i) all.add(times[i]);

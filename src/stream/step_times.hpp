@@ -36,12 +36,15 @@ struct EarlierSteps {
     std::vector<double> times;
     uint64_t retained_from = 0;  // History::retained_from
     size_t kept = 0;             // how many steps are kept, from the first on; with mode = resume the others leave the stream
+    size_t staged = 0;           // how many at the end are staged, and not at their target (stage = scratch)
 
     void keep_before(double time) { kept = steps_before(times, time); }
+    // Throws NOT_FOUND if a staged step would be kept: the steps after it would follow a hole.
+    void check_no_hole(const std::string& directory, const std::string& stream) const;
     bool some_leave() const { return kept < times.size(); }
     uint64_t first_leaving() const { return numbers[kept]; }
     // Forgets the steps that leave the stream, once they are removed.
-    void forget_leaving() { numbers.resize(kept), times.resize(kept); }
+    void forget_leaving() { numbers.resize(kept), times.resize(kept), staged = 0; }
     uint64_t next_step() const;
     StepTimes kept_times() const;
 };

@@ -11,9 +11,22 @@
 
 namespace tailrace {
 
-StepWriter::StepWriter(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue,
+namespace {
+
+// How large a part becomes at most, without its metadata.
+uint64_t bytes_of_part(const DescribedPart* part, uint64_t steps) {
+    uint64_t bytes = 0;
+    if (part == nullptr) return bytes;
+    const Description& description = part->content.description;
+    for (const Array& array : description.arrays) bytes += bytes_of(description, array) * (array.varies ? steps : 1);
+    return bytes;
+}
+
+}  // namespace
+
+StepWriter::StepWriter(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, Outbox* outbox,
                        ExistingPart existing, const std::vector<StepEntry>& existing_steps)
-    : ranks_(ranks), paths_(std::move(paths)), config_(config), queue_(queue), existing_(std::move(existing)),
+    : ranks_(ranks), paths_(std::move(paths)), config_(config), queue_(queue), outbox_(outbox), existing_(std::move(existing)),
       existing_steps_(existing_steps),
       plan_(std::make_unique<StepPlan>(ranks, config, existing_.exists() ? seal_records_in(existing_.growth.slot_bytes) : 0)),
       blocks_(std::make_unique<AgreedBlocks>(ranks, config.exchange_bytes)) {}
@@ -28,7 +41,8 @@ bool StepWriter::is_described(const StepInput& input) const {
 }
 
 void StepWriter::make_group(uint64_t start, uint64_t segment, const StepInput& input) {
-    const Group::Place place{paths_.directory, paths_.name, start, paths_.run, segment};
+    const bool fits = outbox_ != nullptr && outbox_->has_room(bytes_of_part(part_.get(), config_.layout.steps));
+    const Group::Place place{fits ? outbox_->root() : paths_.directory, paths_.name, start, paths_.run, segment, outbox_};
     group_ = std::make_shared<Group>(ranks_, plan_->part_ranks(), config_, queue_, place, part_, input.with_static());
 }
 
@@ -236,7 +250,7 @@ void StepWriter::drop_group_without_steps() noexcept {
     // Wait until the thread has written everything, so that no old write overwrites what is written there next.
     queue_.wait();
     if (!group_ || group_->has_steps()) return;
-    if (ranks_.rank() == 0 && !queue_.is_async()) group_->discard();
+    if ((ranks_.rank() == 0 || outbox_ != nullptr) && !queue_.is_async()) group_->discard();
     group_.reset();
 }
 

@@ -26,9 +26,9 @@ namespace tailrace {
 
 class StepWriter {
 public:
-    // Collective. `existing`: the part that this run appends to, if there is one.
-    StepWriter(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, ExistingPart existing,
-               const std::vector<StepEntry>& existing_steps);
+    // Collective. `existing`: the part that this run appends to, if there is one. `outbox`: null where nothing is staged.
+    StepWriter(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, Outbox* outbox,
+               ExistingPart existing, const std::vector<StepEntry>& existing_steps);
 
     // Local, called before the first step: sets whether the run continues the existing part, which may have no step left with
     // mode = resume.
@@ -99,6 +99,7 @@ private:
     const StreamPaths paths_;
     const StreamConfig& config_;
     WriteQueue& queue_;
+    Outbox* const outbox_;
     const ExistingPart existing_;
     const std::vector<StepEntry>& existing_steps_;
     bool continues_ = existing_.exists();  // whether the run continues the part `existing_`

@@ -8,6 +8,7 @@
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "gather/disagreement.hpp"
+#include "layout/value.hpp"
 #include "record/definition_facts.hpp"
 #include "stream/end_step.hpp"
 #include "stream/environment.hpp"
@@ -88,7 +89,9 @@ void Stream::end_step() {
     run.error = attempt([&] {
         data_.resize(definitions_.variables().size());
         check_step();
+        stages_->earlier.steps.check_no_hole(directory_, name_);
         if (const auto failed = stages_->commit.error()) throw *failed;
+        if (const auto& failed = stages_->staged.error()) throw *failed;
         stages_->journal.check_not_overtaken();
         const bool skips = stages_->overlap.must_skip_step(stages_->commit.unwritten_steps());
         run.vote.intent = skips ? StepIntent::skip : writer.intent(run.input);
@@ -100,7 +103,7 @@ void Stream::end_step() {
         stages_->times.agree_s += run.watch.lap();
         run.input.definitions_fingerprint = fingerprint();
         run.vote.step_fingerprint = fingerprint_of_step();
-        run.vote.unwritten_steps = stages_->commit.unwritten_steps();
+        run.vote.unwritten_steps = stages_->commit.unwritten_steps() + stages_->staged.not_arrived();
         run.vote.committed_steps = stages_->commit.committed_steps();
         with_facts(
             *ranks_, [&] { return facts_of_step(); },
@@ -150,6 +153,10 @@ void Stream::flush() {
         auto failed = stages_->commit.drain<FlushVote>();
         if (!error) error = std::move(failed);
     }
+    if (stages_->staged.is_on()) {
+        auto failed = stages_->staged.deliver<FlushVote>();
+        if (!error) error = std::move(failed);
+    }
     try {
         show_all_steps(*ranks_, *stages_, std::move(error));
     } catch (const Error& reported) {
@@ -163,9 +170,9 @@ void Stream::show_committed_steps(bool steps_were_lost) {
     if (steps_were_lost) {
         stages_->journal.reload();
         stages_->upkeep.on_history_reloaded();
-        if (!stages_->journal.access()->is_contested())
-            for (const std::string& entry : pending_paths(directory_, name_, stages_->paths.run + 1)) remove_tree(entry);
     }
+    if ((steps_were_lost || stages_->staged.is_on()) && !stages_->journal.access()->is_contested())
+        for (const std::string& entry : pending_paths(directory_, name_, stages_->paths.run + 1)) remove_tree(entry);
     stages_->upkeep.refresh_index(true);
 }
 
@@ -178,6 +185,21 @@ void Stream::close() {
         const auto failed = attempt_or_end_job(*ranks_, [&] { error = stages_->commit.drain<CloseVote>(); });
         if (was_reported) error.reset();
         if (failed) error = failed;
+    }
+    if (stages_->staged.is_on()) {
+        auto own = attempt([&] {
+            drop_step();
+            stages_->writer.finish_group();
+        });
+        const auto failed = attempt_or_end_job(*ranks_, [&] { error = stages_->staged.deliver<CloseVote>(); });
+        if (own) error = own;
+        if (failed) error = failed;
+        // Of several errors the lowest rank's is returned, so the last rank has the one that says least.
+        if (!error && stages_->staged.count() > 0 && ranks_->rank() + 1 == ranks_->size())
+            error = Error(Status::IO_FAILED,
+                          text("stream '", name_, "': its last ", stages_->staged.count(),
+                               " steps are not at their target: `tailrace ls ", directory_, "` says where their parts are"));
+        vote.direct_files = stages_->staged.direct_files();
     }
     // Steps are still in flight here only if they could not be written.
     const bool steps_were_lost = !stages_->commit.in_flight().empty();
@@ -227,6 +249,11 @@ void Stream::close() {
         throw;
     }
     if (ranks_->rank() == 0) attempt([&] { tell_of_many_files(stages_->journal.history(), directory_, name_); });
+    if (ranks_->rank() == 0 && vote.direct_files > 0)
+        std::fputs(text("tailrace: stream '", name_, "' in ", directory_, ": ", vote.direct_files, " parts were written at their ",
+                        "target, because scratch had less than min_free = ", size_text(config_.min_free_bytes), " free\n")
+                       .c_str(),
+                   stderr);
     stages_->release();
     stages_->writer.release();
     give_back(ranks_);
@@ -236,15 +263,20 @@ void Stream::close() {
 std::string Stream::leave_open() {
     stages_->overlap.queue().wait();  // what shows steps, and the lines of steps that all ranks have written
     if (const auto& group = stages_->writer.group(); group && group->all_steps_committed()) attempt([&] { group->show_all(); });
+    if (stages_->staged.is_on()) {
+        attempt([&] { stages_->writer.finish_group(); });
+        stages_->staged.wait_for_outbox();
+    }
     if (ranks_->rank() != 0) return "";
     stages_->journal.reload();
     stages_->upkeep.on_history_reloaded();
     stages_->upkeep.on_all_shown();  // the other ranks do so now
     stages_->upkeep.refresh_index(true);
-    const uint64_t steps = stages_->journal.history().steps.size();
+    const uint64_t steps = stages_->journal.history().steps.size(), staged = stages_->journal.history().staged.size();
     stages_->release();
     return text("its ", steps, " committed steps stay",
-                steps > 0 && !config_.layout.part_is_dataset() ? ", and its index is written" : "");
+                steps > 0 && !config_.layout.part_is_dataset() ? ", and its index is written" : "",
+                staged > 0 ? text("; `tailrace index ", directory_, " -s ", name_, "` commits its ", staged, " staged steps") : "");
 }
 
 std::string Stream::report() const {
@@ -267,6 +299,7 @@ std::string Stream::report() const {
                         {"commit_s", times.commit_s},
                         {"index_s", times.index_s},
                         {"written_again", times.written_again}};
+    if (stages_->staged.is_on()) json["scratch"] = stages_->staged.report();
     if (stages_->overlap.is_on()) {
         json["overlap"] = stages_->overlap.report(stages_->commit.in_flight().size());
         json["overlap"]["to_durable_s"] = {{"mean", times.steps > 0 ? times.durable_s / static_cast<double>(times.steps) : 0},

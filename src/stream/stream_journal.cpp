@@ -14,6 +14,9 @@ StreamJournal::StreamJournal(const Communicator& ranks, StreamPaths paths, const
 
 void StreamJournal::begin_run(const Definitions& definitions, const StepData& data, const EarlierSteps& steps) {
     begin_run_after(history_, steps, definitions, data, paths_, config_, *access_);
+    if (scratch_.token.empty()) return;
+    access_->append(scratch_line(scratch_), syncs_steps());
+    history_.scratch = scratch_;
 }
 
 void StreamJournal::append_line(std::string line, bool sync, WriteQueue::Needs needs) const {
@@ -27,8 +30,10 @@ void StreamJournal::journal_run(const StepInput& input, const StepPlan& plan, co
 }
 
 void StreamJournal::journal_run_line(const StepInput& input, const Group& group) {
-    if (storage_.report.at("striping_by") != "none") queue_.wait();  // the part exists then
-    read_back_striping(group.present_path(), storage_);
+    if (scratch_.token.empty()) {
+        if (storage_.report.at("striping_by") != "none") queue_.wait();  // the part exists then
+        read_back_striping(group.present_path(), storage_);
+    }
     RunEntry run{storage_.in(config_), requested_, input.definitions, ranks_.size(), ranks_.nodes(), storage_.report, origin_};
     append(run_line(run), false);
     history_.runs.push_back(std::move(run));
@@ -74,17 +79,45 @@ void StreamJournal::journal_plan(const StepPlan& plan) {
     plan_version_ = plan.version();
 }
 
+void StreamJournal::stage_step(const StepEntry& entry, const GroupEntry& group) {
+    Json line = Json::parse(step_text(entry, group, "staged"));
+    append(line, syncs_steps());
+    history_.staged.push_back({entry.step, entry.time, std::move(line)});
+}
+
+void StreamJournal::commit_staged_step() {
+    const Json line = step_line(history_.staged.front());
+    append(line, syncs_steps());
+    history_.apply(line);
+}
+
 void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs) {
+    const uint64_t files = PartMap(config_.layout, ranks_.topology()).parts();
+    if (!scratch_.token.empty()) {
+        GroupEntry group{step.group->start(),
+                         config_.layout,
+                         files,
+                         ranks_.size(),
+                         history_.runs.size() - 1,
+                         step.plan,
+                         step.group->with_static(),
+                         0,
+                         step.bytes,
+                         hex_digest(digest),
+                         false,
+                         step.group->segment()};
+        if (config_.layout.steps != 1) group.lengths = Lengths::committed;
+        return stage_step({step.step, step.time, 0, files, step.bytes, step.ragged_lengths}, group);
+    }
     const bool appears = !step.group->is_published();
     if (appears) step.group->publish(needs);
     const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
-    const uint64_t parts = PartMap(config_.layout, ranks_.topology()).parts();
     if (new_group)
-        history_.add_group({step.group->start(), config_.layout, parts, ranks_.size(), history_.runs.size() - 1, step.plan,
+        history_.add_group({step.group->start(), config_.layout, files, ranks_.size(), history_.runs.size() - 1, step.plan,
                             step.group->with_static(), 0, step.bytes, "", false, step.group->segment()});
     GroupEntry& group = history_.groups.back();
     if (config_.layout.steps != 1) group.lengths = Lengths::committed;  // also where an earlier version began the part
-    const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
+    const StepEntry entry{step.step, step.time, history_.groups.size() - 1, files, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
     const size_t known = history_.steps.size();
     try {
@@ -106,7 +139,9 @@ void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
 }
 
 void StreamJournal::drop_from(uint64_t first) {
-    if (!history_.has_step_from(first)) return;  // an earlier attempt at this step, which failed, has already removed the steps
+    const bool has_staged = !history_.staged.empty() && history_.staged.back().step >= first;
+    if (!has_staged && !history_.has_step_from(first))
+        return;  // an earlier attempt at this step, which failed, has already removed the steps
     leave_steps(paths_, history_, first, kDropResume, [this](const Json& line) { access_->append(line, true); });
 }
 

@@ -41,8 +41,12 @@ public:
     void journal_run(const StepInput& input, const StepPlan& plan, const Group& group);
     // Rank 0. Appends the lines of a stream without steps: the run, and the values of its arrays, which are static and replicated.
     void journal_static(const Definitions& definitions, const StepData& data);
-    // Rank 0. Commits a step: puts its files in place and appends its line.
+    // Rank 0. Commits a step: puts its files in place and appends its line. With stage = scratch, stages it instead.
     void journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs);
+    // Rank 0, with stage = scratch. Commits the first staged step: its parts are at the target.
+    void commit_staged_step();
+    // For a run with stage = scratch, before its first step.
+    void set_scratch(ScratchPlaces places) { scratch_ = std::move(places); }
     // Rank 0. Appends the line which says that the steps [first, last] are no longer kept.
     void journal_drop(uint64_t first, uint64_t last, bool sync);
     // Rank 0, before the first step of a run: removes the steps from `first` on from the stream, then their files.
@@ -69,6 +73,7 @@ private:
     void journal_run_line(const StepInput& input, const Group& group);
     void journal_coordinates(const StepInput& input);
     void journal_plan(const StepPlan& plan);
+    void stage_step(const StepEntry& entry, const GroupEntry& group);
     bool syncs_steps() const { return config_.layout.storage.durability == Durability::step; }
 
     const Communicator& ranks_;
@@ -80,6 +85,7 @@ private:
     History history_;
     StorageChoice storage_;  // its striping as read back from the first part
     Json origin_ = Json::object();
+    ScratchPlaces scratch_;      // of this run; without a token: stage = none
     uint64_t plan_number_;       // of the last plan line
     uint64_t plan_version_ = 0;  // of the plan in that line
 };

@@ -119,7 +119,8 @@ void Upkeep::write_index_of_run(size_t steps) {
 
 void Upkeep::make_next_directory(uint64_t by, uint64_t next_step) {
     if (ranks_.rank() != by || config_.layout.steps != 1 || has_one_part(config_.layout)) return;
-    attempt([&] {  // if rank 0 cannot make it either, the next step fails with its error
+    if (config_.layout.stage != Stage::none) return;  // each rank makes it on its scratch
+    attempt([&] {                                     // if rank 0 cannot make it either, the next step fails with its error
         next_directory_ = paths_.pending(config_.layout, next_step);
         make_directories(next_directory_, paths_.parts());
     });
@@ -131,7 +132,7 @@ void Upkeep::remove_next_directory() noexcept {
 }
 
 void Upkeep::on_part_written(const Group& group) {
-    if (!syncs_at_close() || !group.role().is_writer()) return;
+    if (!syncs_at_close() || !group.role().is_writer() || group.is_on_scratch()) return;  // the drain syncs what is on scratch
     const std::string part = group.part_path();
     if (config_.layout.steps == 1) unsynced_parts_.push_back(part);  // others are flushed when they are closed
     for (std::string above = parent_of(part); above.starts_with(paths_.parts()); above = parent_of(above))

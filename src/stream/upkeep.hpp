@@ -28,7 +28,9 @@ public:
     // Rank 0. Called when all parts show all steps that are committed.
     void on_all_shown();
     // Whether the index shows steps only once all parts do.
-    bool waits_for_parts() const { return config_.layout.steps != 1 && !config_.layout.part_is_dataset(); }
+    bool waits_for_parts() const {
+        return config_.layout.steps != 1 && !config_.layout.part_is_dataset() && config_.layout.stage == Stage::none;
+    }
     // Removes old steps and updates the index. Rank 0, called while no step is being committed, when the journal and the history
     // agree. Does nothing on other ranks.
     void refresh_index_and_retention();

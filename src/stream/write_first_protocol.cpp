@@ -27,8 +27,10 @@ void end_step_write_first(Stages& stages, StepRun& run) {
     };
     const EndStepVote all =
         agree(stages.ranks, run.vote, run.error, std::cref(commit), [&] { stages.upkeep.make_next_directory(1, next_step); });
+    stages.staged.commit_arrived(all.unwritten_steps);
     if (all.intent == StepIntent::written) {
         stages.commit.on_step_committed(*step, run.input);
+        stages.staged.add(*step);
         stages.times.commit_s += run.watch.lap();
         return;
     }

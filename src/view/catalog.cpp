@@ -11,6 +11,8 @@
 #include "layout/parts.hpp"
 #include "record/history.hpp"
 #include "record/stream_lock.hpp"
+#include "record/write_access.hpp"
+#include "view/arrived_steps.hpp"
 #include "view/index.hpp"
 #include "view/part_versions.hpp"
 
@@ -36,6 +38,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
                  {"storage", Json::object()},
                  {"ranks", 0},
                  {"steps", Json::array()},
+                 {"staged", Json::array()},
                  {"files", 0},
                  {"bytes", 0},
                  {"index", Json::array()},
@@ -50,6 +53,11 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     json["ranks"] = run.ranks;
     for (const StepEntry& step : history.steps)
         json["steps"].push_back({{"step", step.step}, {"time", step.time}, {"files", step.files}, {"bytes", step.bytes}});
+    for (const StagedStep& step : history.staged)
+        json["staged"].push_back({{"step", step.step},
+                                  {"time", step.time},
+                                  {"files", count_at(step.line, "files")},
+                                  {"bytes", count_at(step.line, "bytes")}});
     uint64_t files = 0, bytes = 0;
     for (const size_t g : history.needed_groups()) {
         const GroupEntry& group = history.groups[g];
@@ -66,6 +74,8 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     for (const std::string& path : index_paths(directory, stream))
         if (history.is_static_only() || !run.config.layout.part_is_dataset()) json["index"].push_back(path);
     if (const std::string note = note_of_open_files(history, stream); !note.empty()) json["notes"].push_back(note);
+    if (const std::string staged = text_of_staged(directory, stream, history); !staged.empty() && !living_writer(directory, stream))
+        json["notes"].push_back(staged);
     Definitions definitions = run.definitions;
     if (!history.empty()) definitions.set_ragged_lengths(history.steps.back().ragged);
     for (const Dimension& d : definitions.dimensions())
@@ -111,15 +121,30 @@ Json list_streams(const std::string& directory, const std::string& stream) {
     return json;
 }
 
+namespace {
+
+// Commits the staged steps that have arrived. This needs a segment of the journal, and so the stream.
+void commit_staged(const std::string& directory, const std::string& stream, bool takes_over) {
+    WriteAccess access(directory, stream, {.takes_over = takes_over});
+    History history = access.take_history();
+    if (commit_arrived_steps(directory, stream, history, !access.is_contested(),
+                             [&](const Json& line) { access.append(line, true); }))
+        access.end();
+}
+
+}  // namespace
+
 void index_stream(const std::string& directory, const std::string& stream, bool takes_over) {
     require_stream(directory, stream);
+    if (!read_history(directory + "/" + journal_path(stream)).staged.empty()) commit_staged(directory, stream, takes_over);
     // Takes the lock without beginning a segment, since the journal does not change: a run that is still alive can continue.
     const StreamLock lock(directory, stream, takes_over);
     const std::string journal = directory + "/" + journal_path(stream);
     const SegmentChain chain = find_segments(journal);
     const History history = history_of(read_segments(chain), journal);
     if (history.empty() && !history.is_static_only())
-        fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
+        fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step",
+             history.staged.empty() ? "" : ": ", text_of_staged(directory, stream, history));
     if (!lock.overrode())
         for (const size_t group : history.needed_groups()) bring_up_group(directory, stream, history, group);
     show_journal(directory, stream, chain.next_number, false);

@@ -28,11 +28,11 @@ def command(
         _print_tables(answer)
 
 
-def _preset_rows(answer: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+def _preset_rows(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
     rows = []
     for preset in answer["presets"]:
         choices = ", ".join(f"{key} = {value}" for key, value in preset["keys"].items())
-        rows.append((preset["name"], choices, preset["meaning"], "" if preset["available"] else "not in this version"))
+        rows.append((preset["name"], choices, preset["meaning"]))
     return rows
 
 
@@ -45,7 +45,7 @@ def _print_tables(answer: dict[str, Any]) -> None:
     console.print(keys)
     console.print()
     console.print("[bold]Presets[/], as layout = 'NAME'")
-    presets = output.table("preset", "stands for", "meaning", "")
+    presets = output.table("preset", "stands for", "meaning")
     for row in _preset_rows(answer):
         presets.add_row(*map(output.escape, row))
     console.print(presets)
@@ -82,8 +82,8 @@ def page(answer: dict[str, Any]) -> str:
     lines = [_INTRODUCTION]
     lines += ["| key | values | default | meaning |", "|---|---|---|---|"]
     lines += [row(f"`{key['name']}`", key["values"], f"`{key['default']}`", key["meaning"]) for key in answer["keys"]]
-    lines += ["", "## Presets", "", "| preset | stands for | meaning | |", "|---|---|---|---|"]
-    lines += [row(f"`{name}`", choices, meaning, note) for name, choices, meaning, note in _preset_rows(answer)]
+    lines += ["", "## Presets", "", "| preset | stands for | meaning |", "|---|---|---|"]
+    lines += [row(f"`{name}`", choices, meaning) for name, choices, meaning in _preset_rows(answer)]
     lines += ["", "## Combinations", "", *_combination_lines(answer["combinations"], row)]
     lines += ["", "## Tables of tailrace.toml", "", "| table | for |", "|---|---|"]
     lines += [row(f"`[{table['name']}]`", table["meaning"]) for table in answer["tables"]]

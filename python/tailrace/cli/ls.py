@@ -63,10 +63,11 @@ def _list_bundle(path: Path, names: list[str], as_json: bool) -> None:
 
 def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> None:
     steps = stream["steps"]
+    staged = f"{len(stream['staged'])} more staged, " if stream["staged"] else ""
     console.print(f"[bold]{output.escape(stream['name'])}[/]  {output.escape(stream['path'])}")
     requested = ", ".join(f"{key} = {asked['value']}" for key, asked in stream["requested"].items()) or "nothing, so the defaults"
     console.print(
-        f"  {len(steps)} steps, {output.count_text(stream['files'])} files, {output.bytes_text(stream['bytes'])}, "
+        f"  {len(steps)} steps, {staged}{output.count_text(stream['files'])} files, {output.bytes_text(stream['bytes'])}, "
         f"written by {stream['ranks']} ranks; layout asked for: {output.plain(requested)}",
         markup=False,
     )
@@ -82,13 +83,15 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
             f"  {output.escape(variable['name'])}", variable["type"], output.escape(dims), "static" if variable["static"] else ""
         )
     console.print(variables)
-    table = output.table("  step", "time", "files", "size", numbers=("  step", "time", "files", "size"))
+    table = output.table("  step", "time", "files", "size", "", numbers=("  step", "time", "files", "size"))
     hidden = 0 if every_step else max(0, len(steps) - SHOWN_STEPS)
     for position, step in enumerate(steps):
         if hidden and position == SHOWN_STEPS // 2:
-            table.add_row("…", f"{hidden} more", "", "")
+            table.add_row("…", f"{hidden} more", "", "", "")
         if hidden and SHOWN_STEPS // 2 <= position < SHOWN_STEPS // 2 + hidden:
             continue
-        table.add_row(str(step["step"]), f"{step['time']:.15g}", str(step["files"]), output.bytes_text(step["bytes"]))
+        table.add_row(str(step["step"]), f"{step['time']:.15g}", str(step["files"]), output.bytes_text(step["bytes"]), "")
+    for step in stream["staged"]:
+        table.add_row(str(step["step"]), f"{step['time']:.15g}", str(step["files"]), output.bytes_text(step["bytes"]), "staged")
     console.print(table)
     console.print()

@@ -71,6 +71,8 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
     if "stage" not in values:
         return None
     table = Table(Table(values, where).table("stage"), f"{where}: [stage]")
+    if table.values and table.values.keys() <= {"scratch", "min_free"}:  # for streams of the library alone
+        return None
     patterns = tuple(_pattern(table, pattern) for pattern in table.texts("files"))
     if not patterns:
         raise table.fail("files", 'names no file: write files = ["out/**"], for example')

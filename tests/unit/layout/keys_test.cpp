@@ -64,6 +64,8 @@ TEST(Keys, EachKeyReadsBackWhatItSays) {
         {"overlap_memory", {"1 MiB", "2 GiB"}},
         {"overlap_policy", {"block", "drop", "spill"}},
         {"spill_directory", {"/tmp", "/local/scratch"}},
+        {"scratch", {"auto", "/dev/shm", "$TMPDIR/mine"}},
+        {"min_free", {"0", "1 GiB"}},
         {"exchange_bytes", {"64 KiB", "1 GiB"}},
         {"ranks_per_node", {"0", "2"}},
     };
@@ -112,6 +114,8 @@ TEST(Keys, RefusedValuesNameKeyValueAndWhatIsAllowed) {
         {"tree", "7", "flat | N (N at least 8)"},
         {"tree", "0", "flat | N (N at least 8)"},
         {"stage", "tape", "none | scratch"},
+        {"scratch", "", "auto | a folder on a disk of the node, such as /dev/shm; $NAME is a variable"},
+        {"min_free", "much", "a size, such as 1 GiB; or 0"},
         {"overlap", "-1", "N"},
         {"stripe_count", "four", "N"},
         {"stripe_size", "100 KiB", "a size that is a multiple of 64 KiB, such as 1 MiB; or 0"},
@@ -190,16 +194,15 @@ TEST(Keys, SingleKeysOverrideTheirPresetWhateverTheOrder) {
     EXPECT_EQ(config.layout.tree_entries, 0u) << "a stronger preset decides the tree, too";
 }
 
-TEST(Keys, JsonHoldsAllKeysAndWhichPresetsAreAvailable) {
+TEST(Keys, JsonHoldsAllKeysAndPresets) {
     const auto json = keys_json();
     EXPECT_EQ(json["keys"].size(), all_keys().size());
-    std::set<std::string> available;
-    for (const auto& preset : json["presets"])
-        if (preset["available"]) available.insert(preset["name"].get<std::string>());
-    EXPECT_EQ(available, (std::set<std::string>{"single", "fpp", "hds", "split:N", "node", "shared", "collective"}));
+    std::vector<std::string> presets;
+    for (const auto& preset : json["presets"]) presets.push_back(preset["name"].get<std::string>());
+    EXPECT_EQ(presets, (std::vector<std::string>{"single", "fpp", "hds", "split:N", "node", "shared", "collective", "scratch"}));
     EXPECT_EQ(json["presets"][2].dump(),
               R"({"name":"hds","meaning":"a file for each rank, in a tree of directories of bounded size",)"
-              R"("keys":{"files":"per-rank","writers":"one","steps":"1","tree":"1000","stage":"none"},"available":true})");
+              R"("keys":{"files":"per-rank","writers":"one","steps":"1","tree":"1000","stage":"none"}})");
     const auto effective = effective_json(config_of("layout = 'split:4'\nexchange_bytes = '1MiB'\nchecksum = false"));
     EXPECT_EQ(effective["layout"], "split:4");
     EXPECT_EQ(effective["files"], "4");

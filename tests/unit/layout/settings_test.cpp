@@ -236,18 +236,44 @@ TEST(Check, CompressionThatMakesNoSenseSaysWhatDoes) {
     EXPECT_NO_THROW(check_choices({.writers = {Writers::Kind::all}, .steps = 0, .storage = {.compression = deflate}}));
 }
 
-TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
-    const std::vector<std::pair<std::string, std::string>> unavailable{{"layout = 'scratch'", "stage = scratch"}};
-    for (const auto& [toml, feature] : unavailable) {
-        const StreamConfig config = resolve({parse_options(toml, "options")});
-        EXPECT_NO_THROW(check_choices(config.layout)) << toml;
-        const Error error = error_of([&] { check_config(config); });
-        EXPECT_EQ(error.status(), Status::UNSUPPORTED);
-        EXPECT_EQ(error.what(),
-                  feature +
-                      " can be planned, but this version cannot write it yet; it writes the layouts single, fpp, hds, "
-                      "split, node, shared, collective (any files, any writers, stage = none)");
-    }
+TEST(Check, WhatContradictsScratchIsRefusedWithTheRemedy) {
+    const auto message = [](const std::string& keys) -> std::string {
+        const StreamConfig config = resolve({parse_options("layout = 'scratch'\n" + keys, "options")});
+        return error_of([&] { check_config(config); }).what();
+    };
+    EXPECT_EQ(
+        message("files = 'one'\nwriters = 'all'"),
+        "stage = scratch needs writers = one: a file on scratch is seen by the ranks of one node; set writers = one, or stage = "
+        "none");
+    EXPECT_EQ(
+        message("overlap = 2"),
+        "overlap = 2 contradicts stage = scratch: the simulation continues already while parts are carried to their target; set "
+        "overlap = 0, or stage = none");
+    EXPECT_EQ(
+        message("checksum = false"),
+        "checksum = off contradicts stage = scratch: a step is committed when its parts have arrived with their checksums; set "
+        "checksum = on, or stage = none");
+    EXPECT_EQ(
+        message("stripe_count = 4"),
+        "stripe_count and stripe_size have no effect with stage = scratch: the copies of parts are striped as their directory "
+        "is; set its striping (lfs setstripe), or stage = none");
+    for (const char* keys :
+         {"", "steps = 3", "files = 'one'", "files = 'per-node'", "tree = 8", "keep = 2", "compression = 'zstd'"})
+        EXPECT_NO_THROW(check_config(resolve({parse_options(std::string("layout = 'scratch'\n") + keys, "options")}))) << keys;
+}
+
+TEST(Settings, StageOfTheConfigurationFileHoldsForStreams) {
+    const std::string toml =
+        "[stage]\nfiles = ['out/**']\nscratch = '/dev/shm'\nmin_free = '2 GiB'\n[stream.T]\nmin_free = '1 MiB'\n";
+    const StreamConfig other = resolve(parse_config_file(toml, "tailrace.toml", "other"));
+    EXPECT_EQ(other.scratch, "/dev/shm");
+    EXPECT_EQ(other.min_free_bytes, 2ull << 30);
+    EXPECT_EQ(resolve(parse_config_file(toml, "tailrace.toml", "T")).min_free_bytes, 1u << 20);
+    EXPECT_EQ(error_of([&] { parse_config_file("[stage]\nmin_free = 'much'\n", "tailrace.toml", "T"); }).status(),
+              Status::BAD_CONFIG);
+}
+
+TEST(Check, PresetsTakeAnyNumberOfSteps) {
     for (const char* preset : {"single", "fpp", "hds", "shared"})
         for (const char* steps : {"1", "7", "'all'"})
             EXPECT_NO_THROW(check_config(resolve(

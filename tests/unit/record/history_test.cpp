@@ -56,6 +56,44 @@ protected:
     std::string path_ = directory_ / "journal.jsonl";
 };
 
+TEST_F(HistoryTest, StagedStepsDoNotCountUntilTheirLine) {
+    append(run_line(run_of("layout = 'scratch'")));
+    GroupEntry group = group_of(0, 0);
+    group.plan = 1;
+    const auto staged = [&](uint64_t step) {
+        group.start = step;
+        return Json::parse(step_text({step, 0.5 * static_cast<double>(step), 0, 2, 100}, group, "staged"));
+    };
+    append(scratch_line({"ab12", {{0, "n1", "/scratch"}, {1, "n2", "/tmp"}}}));
+    for (const uint64_t step : {0, 1, 1, 2}) append(staged(step));  // step 1 was written again
+    History history = read_history(path_);
+    EXPECT_TRUE(history.empty());
+    EXPECT_EQ(history.next_step(), 0u);
+    ASSERT_EQ(history.staged.size(), 3u);
+    EXPECT_EQ(history.staged[2].time, 1.0);
+    EXPECT_EQ(history.scratch.folder(1, "h"), "/tmp/tailrace-ab12-000001/h.parts");
+    EXPECT_EQ(history.scratch.node(7), "n2");
+    append(step_line(history.staged.front()));
+    history = read_history(path_);
+    EXPECT_EQ(history.steps.size(), 1u);
+    ASSERT_EQ(history.staged.size(), 2u);
+    EXPECT_EQ(history.staged.front().step, 1u);
+    append(unstaged_line(2));
+    EXPECT_EQ(read_history(path_).staged.size(), 1u);
+    append(drop_line(0, 0, kDropRewind));
+    EXPECT_TRUE(read_history(path_).staged.empty()) << "step 1 would follow a hole";
+}
+
+TEST_F(HistoryTest, AStagedStepThatCannotBeCommittedIsRefused) {
+    append(run_line(run_of("layout = 'scratch'")));
+    append(Json::parse(step_text({3, 0, 0, 2, 100}, group_of(3, 0), "staged")));
+    EXPECT_EQ(error_of([&] { read_history(path_); }).status(), Status::CORRUPT) << "steps 0 to 2 are not there";
+    remove_file(path_);
+    append(run_line(run_of("layout = 'scratch'")));
+    append(Json::parse(step_text({0, 0, 0, 7, 100}, group_of(0, 0), "staged")));
+    EXPECT_EQ(error_of([&] { read_history(path_); }).status(), Status::CORRUPT) << "7 files of 2 ranks";
+}
+
 TEST_F(HistoryTest, BoxesOfManyPartsAreSharedByVariables) {
     std::vector<PartBox> rows;
     for (uint64_t part = 0; part <= kMaxIndexParts; ++part) rows.push_back({part, 0, {{2 * part}, {2}}});

@@ -1,4 +1,4 @@
-#include "maintain/group_check.hpp"
+#include "view/group_check.hpp"
 
 #include <algorithm>
 
