@@ -75,9 +75,7 @@ class ScratchRun:
             kill_group(process)
         return answers_in(answers, RANKS), (answers / "stderr").read_text()
 
-    def run(
-        self, steps: int, more: str = "", faults: Mapping[str, str] | None = None
-    ) -> tuple[list[list[dict[str, Any]]], str]:
+    def run(self, steps: int, more: str = "", faults: Mapping[str, str] | None = None) -> tuple[list[list[dict[str, Any]]], str]:
         return self.end(*self.start(steps, more, faults))
 
     def folders(self) -> list[Path]:

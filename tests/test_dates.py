@@ -107,7 +107,9 @@ TEXTS = ["good", "größer", "", "a, b"]
 
 
 @pytest.mark.parametrize("given", [TEXTS, tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, object)], ids=["list", "tuple", "U", "O"])
-@pytest.mark.parametrize("layout", [{}, *({"layout": preset} for preset in PRESETS_WITH_SCRATCH)], ids=["default", *PRESETS_WITH_SCRATCH])
+@pytest.mark.parametrize(
+    "layout", [{}, *({"layout": preset} for preset in PRESETS_WITH_SCRATCH)], ids=["default", *PRESETS_WITH_SCRATCH]
+)
 def test_a_list_of_texts_is_an_attribute(tmp_path: Path, layout: dict[str, Any], given: Any) -> None:
     out, combined = tmp_path / "out", tmp_path / "one.nc"
     for run in range(2):

@@ -33,7 +33,9 @@ def hold(run: ScratchRun, state: str = "found") -> dict[str, str]:
     return {"STATE": f"{state} 1", "COMMAND": HOLD.format(go=run.top / "go")}
 
 
-@pytest.mark.parametrize("more", ["", "steps = 2", "files = 'one'", "files = 'per-node'\ntree = 8", "durability = 'step'", "keep = 99"])
+@pytest.mark.parametrize(
+    "more", ["", "steps = 2", "files = 'one'", "files = 'per-node'\ntree = 8", "durability = 'step'", "keep = 99"]
+)
 def test_parts_arrive_and_scratch_is_free_again(run: ScratchRun, more: str) -> None:
     for already in (0, 3):
         told, stderr = run.run(3, more)
@@ -102,7 +104,7 @@ def with_a_lost_node(run: ScratchRun) -> Iterator[ScratchRun]:
     lost.rename(run.top / "lost")
     lost.mkdir(mode=0o700)
     run.resume()
-    yield run
+    return run
 
 
 def test_nothing_is_appended_behind_steps_of_a_lost_node(with_a_lost_node: ScratchRun) -> None:

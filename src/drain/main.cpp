@@ -121,22 +121,6 @@ DrainOptions parse(int count, char** words) {
     return options;
 }
 
-<<<<<<< HEAD
-// Takes the lock of a scratch folder. Tries several times, because `status` and `scavenge` hold the lock for a moment to test it.
-OwnDescriptor lock_of(const Scratch& scratch) {
-    const std::string path = scratch.state_path() + "/lock";
-    constexpr int kMostTimes = 10;
-    constexpr auto kPause = std::chrono::milliseconds(20);
-    for (int times = 0; times < kMostTimes; ++times, std::this_thread::sleep_for(kPause)) {
-        OwnDescriptor lock("open", path, O_RDWR | O_CREAT | O_NOFOLLOW);
-        if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && lock.is_at(path)) return lock;
-    }
-    fail(Status::IN_USE, scratch.path(), " is being drained by another process of this node: `tailrace drain wait ",
-         shell_word(scratch.path()), "` waits for it");
-}
-
-=======
->>>>>>> t-outbox
 int copy(const std::string& folder, const DrainOptions& options) {
     stop_on_signals();
     Leases leases;

@@ -91,7 +91,7 @@ OwnDescriptor Scratch::lock() const {
         OwnDescriptor lock("open", path, O_RDWR | O_CREAT | O_NOFOLLOW);
         if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && lock.is_at(path)) return lock;
     }
-    fail(Status::IN_USE, path_, " is being drained by another process of this node: `tailrace drain wait ", path_,
+    fail(Status::IN_USE, path_, " is being drained by another process of this node: `tailrace drain wait ", shell_word(path_),
          "` waits for it");
 }
 
