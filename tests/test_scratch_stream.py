@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,7 +95,7 @@ def test_the_next_opening_commits_what_has_arrived(run: ScratchRun) -> None:
 
 
 @pytest.fixture
-def with_a_lost_node(run: ScratchRun) -> Iterator[ScratchRun]:
+def with_a_lost_node(run: ScratchRun) -> ScratchRun:
     """Both ranks were killed before a part left scratch; that of n0 is delivered, and n1 is gone."""
     run.run(3, faults={"STATE": "held 1"})
     assert run.committed() == 0
