@@ -41,26 +41,6 @@ size_t most_files(const DrainOptions& options) {
     return options.shipment_files == 0 ? most : std::min(most, options.shipment_files);
 }
 
-Json start_line(const DrainOptions& options, uint64_t process) {
-    return {{"kind", "start"},      {"time_s", std::time(nullptr)},
-            {"process", process},   {"target", hex_of_path(options.target)},
-            {"sink", options.sink}, {"bundle_bytes", options.shipment_bytes}};
-}
-
-// Finds the device and inode of the torn files, because a new file that gets the name of a torn one meanwhile is not torn.
-std::set<std::pair<uint64_t, uint64_t>> find_torn(const std::string& scratch, const std::vector<std::string>& paths) {
-    std::set<std::pair<uint64_t, uint64_t>> torn;
-    const Descriptor folder = open_folder(scratch);
-    for (const std::string& path : paths) {
-        std::string name;
-        struct stat status;
-        const Descriptor parent = open_parent(folder.get(), path, false, name);
-        if (parent.is_open() && ::fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
-            torn.emplace(status.st_dev, status.st_ino);
-    }
-    return torn;
-}
-
 // Removes work folders of earlier drains of this scratch folder; only one drain runs at a time, so they are not in use.
 void remove_others(const std::string& outer, const std::string& kept) {
     for (const std::string& token : list_directory(outer))
