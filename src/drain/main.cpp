@@ -17,6 +17,7 @@
 #include "stage/extract.hpp"
 #include "stage/frames.hpp"
 #include "stage/leftovers.hpp"
+#include "stage/sink.hpp"
 #include "stage/status.hpp"
 #include "stage/stop.hpp"
 
@@ -114,8 +115,7 @@ DrainOptions parse(int count, char** words) {
         else
             fail(Status::BAD_ARGUMENT, "unknown option ", key, "; ", kUsage);
     }
-    if (options.sink != "mirror" && options.sink != "bundle")
-        fail(Status::BAD_ARGUMENT, "there is no sink '", options.sink, "': choose mirror or bundle");
+    check_sink(options.sink);
     if (zstd_level_of(options.compression) > 0 && options.sink != "bundle")
         fail(Status::BAD_ARGUMENT, "--compression is for bundles: add --sink bundle, or remove it");
     return options;

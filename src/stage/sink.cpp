@@ -10,11 +10,29 @@
 
 namespace tailrace {
 
-std::unique_ptr<Sink> make_sink(const std::string& kind, const SinkPlace& place) {
-    if (kind == "mirror") return make_mirror(place);
-    if (kind == "bundle") return make_bundle(place);
-    fail(Status::BAD_ARGUMENT, "there is no sink '", kind, "': choose mirror or bundle");
+namespace {
+
+struct SinkKind {
+    const char* name;
+    std::unique_ptr<Sink> (*make)(const SinkPlace& place);
+};
+
+constexpr SinkKind kSinks[] = {{"mirror", make_mirror}, {"bundle", make_bundle}};
+
+const SinkKind& kind_of(const std::string& name) {
+    std::string names;
+    for (const SinkKind& kind : kSinks) {
+        if (name == kind.name) return kind;
+        names += (names.empty() ? "" : " or ") + std::string(kind.name);
+    }
+    fail(Status::BAD_ARGUMENT, "there is no sink '", name, "': choose ", names);
 }
+
+}  // namespace
+
+void check_sink(const std::string& name) { kind_of(name); }
+
+std::unique_ptr<Sink> make_sink(const std::string& name, const SinkPlace& place) { return kind_of(name).make(place); }
 
 uint64_t read_item(const Item& item, std::span<char> buffer, const std::function<void(std::span<const char>)>& take) {
     Checksum sum;

@@ -1,5 +1,5 @@
 // The destination of a shipment. The drain calls add() for each item, then sync(), compare() and publish(), or abandon() at any
-// time. To add a sink: derive from Sink, and add its name in sinks() of sink.cpp. All throw Error.
+// time. To add a sink: derive from Sink, and add it to kSinks in sink.cpp. All throw Error.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ public:
 };
 
 // `kind`: "mirror" or "bundle"; throws BAD_ARGUMENT for another.
-std::unique_ptr<Sink> make_sink(const std::string& kind, const SinkPlace& place);
+void check_sink(const std::string& name);  // throws BAD_ARGUMENT if there is no such sink
+std::unique_ptr<Sink> make_sink(const std::string& name, const SinkPlace& place);
 std::unique_ptr<Sink> make_mirror(const SinkPlace& place);
 std::unique_ptr<Sink> make_bundle(const SinkPlace& place);
 

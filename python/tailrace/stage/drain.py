@@ -15,7 +15,6 @@ from tailrace import installed
 from tailrace.place.stage_rules import NOT_COMPRESSED
 from tailrace.plain_text import plain, quoted
 
-SINKS = ("mirror", "bundle")
 BUNDLE_BYTES = 256 << 20
 
 
