@@ -18,7 +18,7 @@ from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.drain import StageError
 from tailrace.stage.giver import Giver, Outcome, Result
 from tailrace.stage.node_staging import NodeStaging
-from tailrace.stage.order import StageOrder
+from tailrace.stage.order import OtherNodes, StageOrder
 from tailrace.stage.questions import OWN, Questions
 
 from tests.clusters import until
@@ -254,7 +254,17 @@ def staging(tmp_path: Path) -> Iterator[NodeStaging]:
     for name in ("run/out", "scratch", "log"):
         (tmp_path / name).mkdir(parents=True, mode=0o700)
     run = str(tmp_path / "run")
-    order = StageOrder(run, run, "mirror", 1 << 20, str(tmp_path / "scratch"), False, str(tmp_path / "log"), True)
+    order = StageOrder(
+        base=run,
+        target=run,
+        sink="mirror",
+        bundle_bytes=1 << 20,
+        compression="none",
+        scratch=str(tmp_path / "scratch"),
+        while_running=False,
+        log=str(tmp_path / "log"),
+        other_nodes=OtherNodes.ASKED,
+    )
     found = NodeStaging(order)
     (Path(found.record.scratch) / "out").mkdir()
     (tmp_path / "log/1.trace").touch()

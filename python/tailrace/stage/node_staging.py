@@ -17,7 +17,7 @@ from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.beside import Beside
 from tailrace.stage.drain import Progress, StageError, Stop
 from tailrace.stage.giver import Giver, Outcome, Result
-from tailrace.stage.order import StageOrder
+from tailrace.stage.order import OtherNodes, StageOrder
 from tailrace.stage.scratch_folder import Folders, ScratchFolder, chosen_scratch, files_of
 
 CLOSING_S = 10.0  # seconds to wait for files that a process still has open for writing after the command has ended
@@ -91,7 +91,7 @@ class NodeStaging:
         processes of this node do not find; None: there is no other node."""
         if self.order.while_running:
             self._beside = Beside(self._scratch.path, self.order.target)
-        if ask is None or not self.order.ask_other_nodes:
+        if ask is None or self.order.other_nodes is not OtherNodes.ASKED:
             return
         giver = self._giver = Giver(self._scratch.path, self.order, self.node)
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from tailrace.place.stage_rules import StageRules
+
+
+class OtherNodes(StrEnum):
+    """The other nodes of a run, which may have scratch, too."""
+
+    NONE = "none"
+    THERE = "there"
+    ASKED = "asked"  # for files that processes do not find
 
 
 @dataclass(frozen=True)
@@ -21,8 +30,11 @@ class StageOrder:
     scratch: str  # as the user has written it: variables have the values of the node
     while_running: bool
     log: str  # the folder of the run's log; all nodes have it
-    is_one_of_several: bool  # other nodes of the run may have scratch, too
-    ask_other_nodes: bool = True  # for files that processes do not find
+    other_nodes: OtherNodes
+
+    @property
+    def is_one_of_several(self) -> bool:
+        return self.other_nodes is not OtherNodes.NONE
 
     @staticmethod
     def of(rules: StageRules, log: Path, *, is_one_of_several: bool) -> StageOrder:
@@ -35,8 +47,7 @@ class StageOrder:
             rules.scratch_as,
             rules.while_running,
             str(log),
-            is_one_of_several,
-            rules.ask_other_nodes,
+            OtherNodes.NONE if not is_one_of_several else OtherNodes.ASKED if rules.ask_other_nodes else OtherNodes.THERE,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -46,4 +57,5 @@ class StageOrder:
     def from_json(values: Mapping[str, Any]) -> StageOrder:
         """Ignores keys that it does not know."""
         known = {field.name for field in dataclasses.fields(StageOrder)}
-        return StageOrder(**{name: value for name, value in values.items() if name in known})
+        given = {name: value for name, value in values.items() if name in known}
+        return StageOrder(**{**given, "other_nodes": OtherNodes(values["other_nodes"])})
