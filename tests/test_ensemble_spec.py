@@ -15,7 +15,6 @@ from tailrace.ensemble.member import Outcome
 from tailrace.ensemble.parameters import load_parameters
 from tailrace.ensemble.readings import read_results
 from tailrace.ensemble.runner import _seen_here
-from tailrace.ensemble.templates import parse_text, read_template
 from tailrace.ensemble.values import ParameterSource, Range, Reading
 
 from tests.ensembles import table_of, write_ensemble
@@ -85,23 +84,6 @@ def test_a_latin_hypercube_has_one_member_in_each_slice(tmp_path: Path) -> None:
     assert sorted(np.floor((table.columns["s"] + 1) * 25).astype(int)) == list(range(50))
     assert sorted(np.floor(np.log10(table.columns["k"] / 1e-3) / 4 * 50).astype(int)) == list(range(50))
     assert load_parameters(source, tmp_path).row(7) == table.row(7), "the seed decides the sample"
-
-
-def test_other_braces_of_a_template_stay() -> None:
-    text = parse_text('{"k": {k:.2e}, "n": {n}, "o": {}, "m": {member}}', ["k", "n"], "a.json")
-    assert text.fill({"k": 0.5, "n": 3, "member": 9}) == '{"k": 5.00e-01, "n": 3, "o": {}, "m": 9}'
-    with pytest.raises(MemberError, match=r"format '\.2e'"):
-        text.fill({"k": "x", "n": 3, "member": 9})
-
-
-def test_a_pest_template_keeps_its_columns(tmp_path: Path) -> None:
-    path = tmp_path / "in.tpl"
-    path.write_text("ptf ~\n~ k        ~~  s  ~ end\nplain {k}\n")
-    text = read_template(path, ["k", "s"])
-    assert text.fill({"k": 1.23456789e-7, "s": 1 / 3}) == "1.2345679e-70.33333 end\nplain {k}\n"
-    assert text.fill({"k": -12345678901234567.0, "s": 2}).splitlines()[0].endswith("      2 end")
-    with pytest.raises(MemberError, match=r"k = -1.5e-300 does not fit into 3 characters"):
-        pest.fitted(-1.5e-300, 3, "k", "in.tpl")
 
 
 @pytest.mark.parametrize("value", [3.14159265358979, -2.5e-12, 1e20, 0.0, -1234.5678, 9.999999e-5])

@@ -14,18 +14,8 @@ from tailrace.cli import output
 from tailrace.cli.commands import ABOUT, COMMANDS, EXIT_STATUS
 from tailrace.cli.plain_console import PlainConsole
 from tailrace.cluster.values import ClusterError
+from tailrace.extras import extra_of, install_command
 from tailrace.stage.drain import StageError
-
-# Python modules that the base install lacks; for each, the extra of the package `tailrace` that installs it.
-EXTRAS = {
-    "duckdb": "trace",
-    "jinja2": "trace",
-    "mpi4py": "mpi",
-    "netCDF4": "netcdf",
-    "pyarrow": "trace",
-    "scipy": "ensemble",
-    "xarray": "netcdf",
-}
 
 
 def _show_version(asked: bool) -> None:
@@ -82,13 +72,11 @@ def answer(arguments: list[str]) -> int:
         output.fail(str(error), as_json, status=error.status)  # type: ignore[attr-defined]
         return 2
     except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
+        package, command = (error.name or "").partition(".")[0], next(iter(arguments), "")
+        if extra_of(package) is None:
             raise
-        output.fail(
-            f"this command needs the Python package {error.name}, which is not installed: "
-            f"pip install 'tailrace[{EXTRAS[error.name]}]'",
-            as_json,
-        )
+        remedy = install_command(package, command)
+        output.fail(f"this command needs the Python package {package}, which is not installed: {remedy}", as_json)
         return 2
     except OSError as error:
         output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ Examples: [bold]tailrace ensemble init model -- ./model input.txt[/] · [bold]ta
 """,
 )
 INTERRUPTED = 130
+RESULTS = {"table": "members.csv", "fields": "fields.nc", "page": "index.html"}
 MOST_FAILURES_SHOWN = 5
 
 TheFile = Annotated[Path, typer.Argument(metavar="FILE", help="The ensemble file (TOML).")]
@@ -100,7 +102,9 @@ def check(
     from tailrace.ensemble.folder import memory_limit_text
 
     with reported(as_json):
-        outcome = (ensemble := opened(file, out)).check(member)
+        ensemble = opened(file, out)
+        _note_missing(ensemble, file)
+        outcome = ensemble.check(member)
     if as_json:
         output.print_json({**dataclasses.asdict(outcome), "memory_limit": memory_limit_text(ensemble.spec.limits)})
     else:
@@ -155,6 +159,7 @@ def _run(file: Path, out: Path | None, workers: int | None, engine: str | None, 
     with reported(as_json):
         ensemble = opened(file, out, workers, engine)
         left = ensemble.left()
+        _note_missing(ensemble, file)
         console = output.error_console()
         columns = TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[about]}")
         with Progress(*columns, console=console) as progress:
@@ -178,12 +183,7 @@ def _run(file: Path, out: Path | None, workers: int | None, engine: str | None, 
             except KeyboardInterrupt:
                 console.print(output.escape(f"interrupted; continue with: tailrace ensemble resume {quoted(file)}"))
                 raise typer.Exit(INTERRUPTED) from None
-    table, page = ensemble.folder.out / "members.csv", ensemble.folder.out / "index.html"
-    if as_json:
-        output.print_json({"out": str(ensemble.folder.out), "table": str(table), "page": str(page), **summary})
-    else:
-        _print_summary(summary)
-        _print_paths(ensemble.folder.out)
+    _print_written(ensemble, file, summary, as_json)
     raise typer.Exit(1 if summary["failed"] else 0)
 
 
@@ -220,18 +220,43 @@ def report(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> No
     """
     with reported(as_json):
         summary = (ensemble := opened(file, out)).report()
-    page = ensemble.folder.out / "index.html"
+    _print_written(ensemble, file, summary, as_json)
+
+
+def _note_missing(ensemble: Ensemble, file: Path) -> None:
+    """Says before the first member which files the end will not have."""
+    from tailrace.ensemble.packages import files_without_package
+
+    if text := _missing_text(files_without_package(ensemble.spec), "will not be written", ensemble, file):
+        output.error_console().print(output.escape(f"note: {text}"), soft_wrap=True)
+
+
+def _missing_text(files: dict[str, str], what: str, ensemble: Ensemble, file: Path) -> str:
+    if not files:
+        return ""
+    from tailrace.extras import install_command
+
+    packages = ", ".join(dict.fromkeys(files.values()))
+    commands = " and ".join(dict.fromkeys(install_command(package, "ensemble") for package in files.values()))
+    later = f"tailrace ensemble report {shlex.quote(str(file))}"
+    if ensemble.folder.out != Path(ensemble.spec.home) / f"{ensemble.spec.name}-ensemble":
+        later += f" --out {shlex.quote(str(ensemble.folder.out))}"
+    return f"{', '.join(files)} {what}, because {packages} cannot be imported: {commands}, then `{later}`"
+
+
+def _print_written(ensemble: Ensemble, file: Path, summary: dict[str, Any], as_json: bool) -> None:
+    """The summary, where tables and page are, and what could not be written."""
+    folder = ensemble.folder.out
     if as_json:
-        output.print_json({"out": str(ensemble.folder.out), "page": str(page), **summary})
+        there = {what: str(folder / name) if (folder / name).exists() else None for what, name in RESULTS.items()}
+        output.print_json({"out": str(folder), **there, **summary})
         return
     _print_summary(summary)
-    _print_paths(ensemble.folder.out)
-
-
-def _print_paths(folder: Path) -> None:
-    for what, name in (("table", "members.csv"), ("fields", "fields.nc"), ("page", "index.html")):
+    for what, name in RESULTS.items():
         if (folder / name).exists():
             output.console().print(output.escape(f"{what}: {folder / name}"), soft_wrap=True)
+    if text := _missing_text(summary["not_written"], "not written", ensemble, file):
+        output.console().print(output.escape(text), soft_wrap=True)
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

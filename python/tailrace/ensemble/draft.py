@@ -53,7 +53,7 @@ directory = {literal(shown)}  # each member gets a copy of its {len(files)} file
 read_only = {literal(large)}  # large files that the model only reads: one copy on each node
 
 [parameters]
-sampler = "latin-hypercube"  # or: file = "parameters.csv", with a row for each member
+sampler = "latin-hypercube"  # needs scipy, "random" does not; or: file = "parameters.csv", with a row for each member
 members = 100
 seed = 1
 

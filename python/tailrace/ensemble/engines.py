@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
+from tailrace.ensemble.packages import ENGINES
 from tailrace.ensemble.values import EngineChoice, EnsembleError
 from tailrace.ensemble.workers import WorkerPool
+from tailrace.extras import install_command
 
 IN_FLIGHT_CALLS = 2  # calls in progress for each worker
 
@@ -29,8 +31,8 @@ def open_engine(choice: EngineChoice) -> Iterator[Executor]:
     try:
         opened = OPENERS[choice.name](choice)
     except ImportError as error:
-        package = {"mpi": "mpi4py", "dask": "distributed"}.get(choice.name, choice.name)
-        raise EnsembleError(f"engine '{choice.name}': {error}: pip install {package}, or choose threads") from None
+        remedy = install_command(ENGINES[choice.name], "ensemble")
+        raise EnsembleError(f"engine '{choice.name}': {error}: {remedy}, or choose threads") from None
     with opened as executor:
         yield executor
 

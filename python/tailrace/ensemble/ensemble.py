@@ -12,6 +12,7 @@ from typing import Any
 
 from tailrace.ensemble import engines, folder, results
 from tailrace.ensemble.member import Outcome, Plan
+from tailrace.ensemble.packages import files_without_package, look_for_packages
 from tailrace.ensemble.parameters import ParameterTable, load_parameters
 from tailrace.ensemble.readings import result_names
 from tailrace.ensemble.runner import run_members
@@ -63,14 +64,16 @@ class Ensemble:
     @property
     def table(self) -> ParameterTable:
         if self._table is None:
+            look_for_packages(self.spec)
             self._table = load_parameters(self.spec.parameters, Path(self.spec.home))
         return self._table
 
     def plan(self, names: Sequence[str] | None = None) -> Plan:
         """Reads and checks what all members have in common: templates, command, inputs. Raises EnsembleError."""
         spec, home = self.spec, Path(self.spec.home)
+        look_for_packages(spec, draws=not names)
         names = tuple(names or self.names or self.table.names)
-        templates = tuple((one.target, read_template(home / one.source, names)) for one in spec.templates)
+        templates = tuple((one.target, read_template(home / one.source, names, one.marks, one.target)) for one in spec.templates)
         command = tuple(parse_text(word, names, "command") for word in spec.command)
         environment = tuple((name, parse_text(text, names, f"[environment] {name}")) for name, text in spec.environment)
         texts = [*(text for _, text in templates), *command, *(text for _, text in environment)]
@@ -170,17 +173,25 @@ class Ensemble:
             return self.write_results()
 
     def write_results(self) -> dict[str, Any]:
-        """The tables of the folder, its page and the file of fields, from the journal. Returns the summary."""
-        from tailrace.ensemble.page import Page
+        """The tables of the folder, its page and the file of fields, from the journal. Returns the summary, whose `not_written` has
+        the files that need a package which is not installed, each with its package. An earlier file of that name is removed: its
+        rows would not be those of members.csv."""
+        without = files_without_package(self.spec)
+        for name in without:
+            (self.folder.out / name).unlink(missing_ok=True)
+        if "index.html" in without:
+            summary = results.write_tables(self.folder, self.result_names, without=without)
+        else:
+            from tailrace.ensemble.page import Page
 
-        page = Page()
-        summary = results.write_tables(self.folder, self.result_names, page.take)
-        page.write(self.folder, self.result_names, summary)
-        if self.spec.fields and summary["good"]:
+            page = Page()
+            summary = results.write_tables(self.folder, self.result_names, page.take, without=without)
+            page.write(self.folder, self.result_names, summary)
+        if self.spec.fields and summary["good"] and "fields.nc" not in without:
             from tailrace.ensemble.gathering import gather
 
             gather(self.folder.out)
-        return summary
+        return {**summary, "not_written": without}
 
     # ---- calls: a member for each point --------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from tailrace.ensemble.member import Outcome, checksum
 from tailrace.ensemble.memory import POLL_S
 from tailrace.ensemble.parameters import ParameterTable
 from tailrace.ensemble.scratch import input_files
-from tailrace.ensemble.values import EnsembleError, Limits, Spec, Value
+from tailrace.ensemble.values import EnsembleError, Limits, Spec, Template, Value
 from tailrace.file_name import problem_of_name
 from tailrace.journal import VERSION, JournalError, JournalWriter, lines_of
 
@@ -41,7 +41,7 @@ def fingerprint(spec: Spec) -> dict[str, Any]:
     """What decides a member's result besides its parameters: the text of settings, and the checksums of files."""
     home = Path(spec.home)
     files = {file.target: checksum(Path(file.source)) for file in input_files(spec.inputs, home)}
-    templates = {one.target: checksum(home / one.source) for one in spec.templates}
+    templates = {one.target: checksum(home / one.source) + _marks_text(one) for one in spec.templates}
     readings, fields = {}, {}
     for one in spec.readings:
         described = {key: value for key, value in dataclasses.asdict(one).items() if key != "name"}
@@ -57,6 +57,10 @@ def fingerprint(spec: Spec) -> dict[str, Any]:
     about = {"inputs": files, "templates": templates, "results": readings, "keep": kept, "environment": dict(spec.environment)}
     about |= {"fields": fields} if fields else {}
     return {"command": list(spec.command), **about}
+
+
+def _marks_text(template: Template) -> str:
+    return "" if template.marks == Template.marks else f" with the marks {' '.join(template.marks)}"
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

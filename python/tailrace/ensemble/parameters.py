@@ -50,10 +50,8 @@ def _unit_sample(sampler: str, members: int, dimensions: int, seed: int) -> Colu
     """Points in the unit cube. The same seed gives the same points."""
     if sampler == "random":
         return np.random.default_rng(seed).random((members, dimensions))
-    try:
-        from scipy.stats import qmc
-    except ImportError:
-        raise EnsembleError(f"sampler '{sampler}' needs scipy: pip install 'tailrace[ensemble]', or choose random") from None
+    from scipy.stats import qmc
+
     kind = qmc.LatinHypercube if sampler == "latin-hypercube" else qmc.Sobol
     return np.asarray(kind(d=dimensions, seed=seed).random(members))
 

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,24 +48,27 @@ def row_of(line: Mapping[str, Any]) -> dict[str, Any]:
 Taker = Callable[[dict[str, Any]], None]
 
 
-def write_tables(folder: Folder, results: tuple[str, ...], *takers: Taker) -> dict[str, Any]:
+def write_tables(folder: Folder, results: tuple[str, ...], *takers: Taker, without: Container[str] = ()) -> dict[str, Any]:
     """All tables of the folder, in one pass over the journal and in bounded memory. Returns the summary.
 
-    Each of `takers` gets the line of every member."""
+    Each of `takers` gets the line of every member. `without`: names of tables that are not written."""
     columns = columns_of(folder, results)
     kinds = kinds_of(folder, columns)
     found = Summary()
-    with (
-        csv_table(columns, folder.out / "members.csv") as to_csv,
-        parquet_table(kinds, folder, folder.out / "members.parquet") as to_parquet,
-        netcdf_table(kinds, folder, folder.out / "members.nc") as to_netcdf,
-    ):
+    with contextlib.ExitStack() as opened:
+        to_csv = opened.enter_context(csv_table(columns, folder.out / "members.csv"))
+        typed_tables = {"members.parquet": parquet_table, "members.nc": netcdf_table}
+        of_typed = [
+            opened.enter_context(table(kinds, folder, folder.out / name))
+            for name, table in typed_tables.items()
+            if name not in without
+        ]
         for line in member_lines(folder):
             row = row_of(line)
             to_csv(row)
             typed = _typed(row, kinds)
-            to_parquet(typed)
-            to_netcdf(typed)
+            for add in of_typed:
+                add(typed)
             found.add(line)
             for take in takers:
                 take(line)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tailrace.ensemble.templates import BRACES
 from tailrace.ensemble.values import (
     REDUCTIONS,
     EngineChoice,
@@ -81,13 +82,22 @@ def _inputs(table: Table, home: Path) -> Inputs:
 
 
 def _templates(table: Table, home: Path) -> tuple[Template, ...]:
-    """`templates = { "input.txt" = "templates/input.txt" }`: the member's file, and what it is made from."""
+    """`templates = { "input.txt" = "templates/input.txt" }`: the member's file, and what it is made from. Or
+    `{ "paper.tex" = { file = "paper.tpl", marks = ["<<", ">>"] } }`."""
     found = []
     values = table.table("templates", default={})
-    for target, source in values.items():
+    where = f"{table.where} [templates]"
+    for target, given in values.items():
+        one = Table(given if isinstance(given, dict) else {"file": given}, f"{where} {target}")
+        source = one.text("file") if isinstance(given, dict) else given
         if not isinstance(source, str) or not (home / source).is_file():
-            raise Table(values, f"{table.where} [templates]").fail(target, f"must name a file in {home}")
-        found.append(Template(source, _inside(target, f"{table.where} [templates]")))
+            raise Table(values, where).fail(target, f"must name a file in {home}")
+        marks = one.texts("marks", default=BRACES)
+        if len(marks) != 2 or not all(mark.strip() == mark and mark for mark in marks):
+            raise one.fail("marks", 'must be the texts before and after a name, as in ["<<", ">>"]')
+        if isinstance(given, dict):
+            one.refuse_unknown()
+        found.append(Template(source, _inside(target, where), (marks[0], marks[1])))
     return tuple(found)
 
 

@@ -54,6 +54,7 @@ class Inputs:
 class Template:
     source: str  # within the folder of the ensemble file
     target: str  # within a member's directory
+    marks: tuple[str, str] = ("{", "}")  # around the name of a parameter
 
 
 @dataclass(frozen=True)
