@@ -122,7 +122,7 @@ void ScatteredBlocks::plan(const Definitions& definitions, StepData& data, bool 
         take_blocks(definitions, data, moved);
         make_room();
         if (uses_board_) show(groups().front());
-        check_coverage(definitions, moved);  // an agreement, after which the other ranks' cells may be taken
+        check_coverage(definitions, moved);  // all ranks take part, so that the other ranks' cells may be taken after it
     } catch (const Error&) {                 // on all ranks
         if (has_taken_) give_back_blocks(data);
         planned_.clear();
@@ -194,8 +194,15 @@ void ScatteredBlocks::make_plans(const Definitions& definitions, const StepData&
 // Throws if elements overlap, or are missing in a variable without a fill value. If any overlap, gaps are not reported, because an
 // overlap leaves a gap in the range of another rank.
 void ScatteredBlocks::check_coverage(const Definitions& definitions, const std::vector<size_t>& scattered) const {
-    const bool overlaps = std::ranges::any_of(plans_, [](const Redistribution& plan) { return plan.duplicate().has_value(); });
-    const bool any_overlaps = largest(ranks_, overlaps ? 1 : 0) == 1;
+    bool overlaps = false, has_gaps = false;
+    for (const size_t v : scattered) {
+        const Redistribution& plan = plans_[planned_[v].plan];
+        overlaps = overlaps || plan.duplicate();
+        has_gaps = has_gaps || (plan.missing() && definitions.variables()[v].fill.empty());
+    }
+    const std::vector<uint64_t> found = over_ranks(ranks_, {uint64_t{overlaps}, uint64_t{has_gaps}}, Reduced::largest);
+    if (found == std::vector<uint64_t>{0, 0}) return;
+    const bool any_overlaps = found[0] == 1;
     std::optional<Error> error;
     for (const size_t v : scattered) {
         const Variable& variable = definitions.variables()[v];
