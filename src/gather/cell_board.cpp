@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kHalfMultiple = 4096;
 
 // Memory that is not in use is an attribute of the ranks' communicator, so that MPI frees it with that.
 int free_attribute(MPI_Comm, int, void* kept, void*) {
@@ -75,7 +75,7 @@ bool CellBoard::make_room(uint64_t bytes) {
     if (all_keep_it && has(bytes)) return true;
     memory_ = {};  // freed before the new one is made
     try {
-        const uint64_t half = (std::max<uint64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
+        const uint64_t half = (std::max<uint64_t>(bytes, 1) + kHalfMultiple - 1) / kHalfMultiple * kHalfMultiple;
         memory_ = {std::make_unique<SharedMemory>(ranks_.node(), 2 * half), ranks_.next_memory_number()};
         return true;
     } catch (const Error&) {  // on all ranks
