@@ -217,6 +217,20 @@ def test_plan_from_a_file_of_variables(capsys: pytest.CaptureFixture[str], tmp_p
     assert answer["bytes"] == 16 * 32 * 4 + 8 * 16 * 32 * 8 + 8  # and the time
 
 
+def test_plan_with_attributes_and_coordinates(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, bare = tmp_path / "model.toml", tmp_path / "bare.toml"
+    bare.write_text('[T]\nshape = [16, 32]\ntype = "f4"\n')
+    path.write_text(
+        '[T]\nshape = [16, 32]\ntype = "f4"\nattributes = {units = "K", _FillValue = 1e20}\n'
+        f'[x]\nshape = [32]\ncoordinate = true\n[attributes]\ntitle = "{"A long run. " * 500}"\n'
+        '[time_attributes]\nunits = "days since 2026-01-01"\n'
+    )
+    plain, described = (run_json(capsys, "plan", "single", "-n", 1, "--variables", file) for file in (bare, path))
+    assert plain["bytes"] == described["bytes"]
+    assert described["stored"]["files"] == plain["stored"]["files"]
+    assert described["stored"]["bytes"] - plain["stored"]["bytes"] > 2 * 6000 + 32 * 8  # the part and the journal have the title
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -238,7 +252,15 @@ def test_bad_plans_say_what_is_wrong(capsys: pytest.CaptureFixture[str], argumen
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("[T]\ntype = 'f4'\n", "needs shape"), ("[T", "model.toml"), ("[T]\nshape=[4]\nsize=3", "size")]
+    ("text", "message"),
+    [
+        ("[T]\ntype = 'f4'\n", "needs shape"),
+        ("[T", "model.toml"),
+        ("[T]\nshape=[4]\nsize=3", "size"),
+        ("[x]\nshape=[4, 3]\ncoordinate=true", "a coordinate has one dimension"),
+        ("[x]\nshape=[4]\ncoordinate='no'", "neither true nor false"),
+        ("[T]\nshape=[4]\nattributes='K'", "is no table"),
+    ],
 )
 def test_bad_files_of_variables(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "model.toml"

@@ -1,4 +1,4 @@
-"""What `tailrace plan` says of the length of files is what a run writes: parts with their metadata, and the index."""
+"""What `tailrace plan` says of the length of files is what a run writes: parts with their metadata, the index and the journal."""
 
 from __future__ import annotations
 
@@ -13,16 +13,27 @@ import tailrace
 from tests import python_planned
 from tests.environment import ROOT
 from tests.mpirun import Mpirun
+from tests.presets import PRESETS
 
 PROGRAM = ROOT / "tests" / "python_planned.py"
 
 
-def planned(ranks: int, steps: int, keys: dict[str, Any]) -> dict[str, Any]:
-    variables = []
+def planned(ranks: int, steps: int, keys: dict[str, Any], *, described: bool = False) -> dict[str, Any]:
+    variables: list[dict[str, Any]] = []
     for name in python_planned.VARIABLES:
         shape = python_planned.shape(name)
         variables.append({"name": name, "type": "f4", "shape": shape, "grid": [ranks, *[1] * (len(shape) - 1)] if shape else []})
-    return tailrace.plan(variables, ranks=ranks, steps=steps, name="h", layout=keys)
+    words: dict[str, Any] = {}
+    if described:
+        attributes = python_planned.ATTRIBUTES
+        for variable in variables:
+            variable["attributes"] = attributes.get(variable["name"], {})
+        words["coordinates"] = [
+            {"name": name, "type": code, "length": python_planned.DIMENSIONS[name], "attributes": attributes.get(name, {})}
+            for name, code in python_planned.COORDINATES.items()
+        ]
+        words |= {"attributes": attributes[""], "time_attributes": attributes["time"]}
+    return tailrace.plan(variables, ranks=ranks, steps=steps, name="h", layout=keys, **words)
 
 
 def sizes(folder: Path) -> tuple[int, int]:
@@ -75,6 +86,32 @@ def test_one_rank(tmp_path: Path, steps: int, keys: dict[str, Any]) -> None:
 def test_ranks(mpirun: Mpirun, tmp_path: Path, steps: int, keys: dict[str, Any]) -> None:
     mpirun(sys.executable, 4, [PROGRAM, tmp_path, steps, json.dumps(keys)])
     check(tmp_path, planned(4, steps, keys))
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("steps", [1, 30])
+@pytest.mark.parametrize("preset", [*PRESETS, "default"])
+def test_all_that_is_stored(mpirun: Mpirun, tmp_path: Path, preset: str, steps: int) -> None:
+    """With attributes and coordinates: all files of the folder, and their bytes."""
+    keys = {} if preset == "default" else {"layout": preset}
+    mpirun(sys.executable, 4, [PROGRAM, tmp_path / "out", steps, json.dumps(keys), "described"])
+    stored = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    plan = planned(4, steps, keys, described=True)
+    check(tmp_path / "out", plan)
+    assert plan["stored"]["files"] == len(stored)
+    assert plan["stored"]["bytes"] == pytest.approx(sum(path.stat().st_size for path in stored), rel=0.03)
+    journal = tmp_path / "out" / "h.parts" / "journal.jsonl"
+    assert plan["journal_bytes"] == pytest.approx(journal.stat().st_size, rel=0.05)
+
+
+def test_attributes_that_cannot_be_stored_are_named() -> None:
+    of: list[dict[str, Any]] = [{"name": "T", "shape": [4]}]
+    with pytest.raises(tailrace.BadArgument, match="attribute odd = true is neither text nor a number"):
+        tailrace.plan(of, ranks=1, attributes={"odd": True})
+    with pytest.raises(tailrace.BadArgument, match=r'coordinate .* needs "name" and "length"'):
+        tailrace.plan(of, ranks=1, coordinates=[{"name": "x"}])
+    with pytest.raises(tailrace.BadArgument, match="type 'f3' is unknown"):
+        tailrace.plan(of, ranks=1, coordinates=[{"name": "x", "length": 4, "type": "f3"}])
 
 
 @pytest.mark.fast

@@ -282,12 +282,15 @@ void tailrace_free(char *text);
 
 /* Plans what a layout would write, without writing it. `request` is JSON:
  *   {"layout": TOML text, "ranks": n, "nodes": n, "steps": n, "name": stream name,
- *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension}, ...], "rank": optional}
+ *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension, "attributes": {..}}, ...],
+ *    "rank", and for the sizes of the files "coordinates": [{"name", "type", "length", "attributes"}, ...], "attributes": {..} of
+ *    the stream and "time_attributes": optional. An attribute is text, a number, or a list of either}
  * The answer: {"layout": {...}, "files", "directories", "writers", "bytes" of the arrays and times, "messages", ...,
- *   "metadata_bytes": of all parts beside them: superblocks, object headers, indexes of chunks, checksums, gaps between aligned
- *   arrays; "index_bytes": NAME.nc and its subindexes, 0 where NAME.nc is a part. Attributes and coordinates are not in them,
+ *   "metadata_bytes": of all parts beside them: superblocks, object headers, attributes, coordinates, indexes of chunks, checksums,
+ *   gaps between aligned arrays; "index_bytes", "index_files": NAME.nc and its subindexes, 0 where NAME.nc is a part;
+ *   "journal_bytes" of one run; "stored": {"files", "bytes"}: all of these,
  *   "parts": [{"path", "writers", "bytes"}, ...],
- *   "notes": what the figures leave out,
+ *   "notes": what the figures leave out, and what of them is estimated,
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
 /* Lists as JSON the layout keys with their values, defaults and meaning, the presets, and which choices can be combined. */

@@ -59,6 +59,12 @@ def describe_layout(layout: Any = None, **choices: Any) -> Json:
     return json.loads(_core.describe_layout(options_toml(layout, **choices)))
 
 
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # an array or a number of numpy
+        return value.tolist()
+    raise TypeError(f"{value!r} is no text, number, or list of either")
+
+
 def plan(
     variables: Iterable[Mapping[str, Any]],
     *,
@@ -67,14 +73,18 @@ def plan(
     steps: int = 1,
     name: str = "stream",
     rank: int | None = None,
+    coordinates: Iterable[Mapping[str, Any]] = (),
+    attributes: Mapping[str, Any] | None = None,
+    time_attributes: Mapping[str, Any] | None = None,
     layout: Any = None,
     **choices: Any,
 ) -> Json:
     """What a layout would do, without doing it: files, directories, writers, bytes and messages.
 
-    A variable is {"name", "type": "f4", "shape": [...], "grid": [blocks along each dimension]}. Nothing is written; a million
-    ranks are planned in seconds. `metadata_bytes` is what all parts hold beside the arrays, `index_bytes` the length of the index,
-    0 where NAME.nc is a part; both are for a stream without attributes and coordinates.
+    A variable is {"name", "type": "f4", "shape": [...], "grid": [blocks along each dimension], "attributes": {...}}, a coordinate
+    {"name", "type", "length", "attributes"}; `attributes` are the stream's. Nothing is written; a million ranks are planned in
+    seconds. `metadata_bytes` is what all parts hold beside the arrays, `index_bytes` the length of the index, 0 where NAME.nc is a
+    part; `stored` are all files and bytes on storage, with the journal. What is estimated is in `notes`.
     """
     request = {
         "layout": options_toml(layout, **choices),
@@ -83,10 +93,13 @@ def plan(
         "steps": steps,
         "name": name,
         "variables": [dict(variable) for variable in variables],
+        "coordinates": [dict(coordinate) for coordinate in coordinates],
+        "attributes": dict(attributes or {}),
+        "time_attributes": dict(time_attributes or {}),
     }
     if rank is not None:
         request["rank"] = rank
-    return json.loads(_core.plan(json.dumps(request)))
+    return json.loads(_core.plan(json.dumps(request, default=_plain)))
 
 
 def list_streams(directory: str | os.PathLike[str], name: str | None = None) -> list[Json]:

@@ -18,9 +18,14 @@ int tailrace_plan(const char* request, char** json) {
         auto answer = tailrace::plan_json(submitted);
         tailrace::StreamConfig config;
         const tailrace::PlanRequest planned = tailrace::plan_request(submitted, config);
-        const tailrace::PlannedFiles files = tailrace::planned_files(planned, config);
+        const tailrace::PlannedFiles files = tailrace::planned_files(planned, config, submitted);
         answer["metadata_bytes"] = files.metadata_bytes;
         answer["index_bytes"] = files.index_bytes;
+        answer["index_files"] = files.index_files;
+        answer["journal_bytes"] = files.journal_bytes;
+        const auto parts = answer["files"].get<uint64_t>(), arrays = answer["bytes"].get<uint64_t>();
+        answer["stored"] = {{"files", parts + files.index_files + 1},
+                            {"bytes", arrays + files.metadata_bytes + files.index_bytes + files.journal_bytes}};
         return answer;
     });
 }

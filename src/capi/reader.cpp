@@ -113,6 +113,7 @@ int tailrace_close_read(tailrace_reader** reader) {
     std::unique_ptr<tailrace_reader> owned;  // declared here, because its destructor may communicate
     return guard_collective(reader != nullptr && others_wait(*reader), [&] {
         owned.reset(std::exchange(*required(reader, "reader"), nullptr));
+        if (owned) owned->scattered.release();
         if (owned) owned->reader.close();
     });
 }

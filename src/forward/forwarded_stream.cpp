@@ -209,6 +209,7 @@ void ForwardedStream::close() {
     --forwarding_->open_streams;
     forwarding_->drop_replies(id_);
     const auto failed = attempt_or_end_job(*ranks_, [&] { agree(*ranks_, CloseVote{}, error); });
+    blocks_.reset();
     give_back(ranks_);
     if (failed) throw *failed;
     if (drops_step) fail_dropped_step();

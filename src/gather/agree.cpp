@@ -106,13 +106,6 @@ const char* call_name(Call call) {
                 head.rank == kNoRank ? std::nullopt : std::optional(head.rank));
 }
 
-uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
-    uint64_t result = 0;
-    finish_mpi([&](MPI_Request* request) { return MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, ranks.all(), request); },
-               "MPI_Iallreduce");
-    return result;
-}
-
 }  // namespace
 
 VoteNumbers agree_on_numbers(const Communicator& ranks, const EncodedVote& mine, const std::optional<Error>& error,
@@ -146,8 +139,5 @@ void agree_to_fail(const Communicator& ranks, Call call, const Error& error) {
     agree_on_numbers(ranks, {numbers, [](const VoteNumbers&) -> const char* { return nullptr; }}, error, {}, {});
     throw error;  // never: an agreement with an error throws
 }
-
-uint64_t smallest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MIN); }
-uint64_t largest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MAX); }
 
 }  // namespace tailrace

@@ -71,15 +71,51 @@ void Cells::select_row(uint64_t row) {
     }
 }
 
+// Calls use(cells) with a function from a cell's number to its memory. RATIONALE: it holds copies of the members, which the compiler
+// would read again after each store of bytes.
+template <class Use>
+void Cells::with_places(Use&& use) const {
+    if (places_.empty())
+        use([first = const_cast<std::byte*>(first_), step = step_](uint64_t cell) {
+            return first + static_cast<int64_t>(cell) * step;
+        });
+    else
+        use([places = places_.data()](uint64_t cell) { return const_cast<std::byte*>(places[cell]); });
+}
+
 void Cells::copy_out(const uint32_t* cells, uint64_t count, uint64_t cell_bytes, std::byte* to) const {
-    with_constant_size(cell_bytes, [&](auto bytes) {
-        for (uint64_t i = 0; i < count; ++i, to += bytes) std::memcpy(to, at(cells[i]), bytes);
+    with_constant_size(cell_bytes, [&, to](auto bytes) {
+        with_places([&, at_cell = to](auto place) mutable {
+            for (uint64_t i = 0; i < count; ++i, at_cell += bytes) std::memcpy(at_cell, place(cells[i]), bytes);
+        });
     });
 }
 
 void Cells::copy_in(const uint32_t* cells, uint64_t count, uint64_t cell_bytes, const std::byte* from) const {
-    with_constant_size(cell_bytes, [&](auto bytes) {
-        for (uint64_t i = 0; i < count; ++i, from += bytes) std::memcpy(at(cells[i]), from, bytes);
+    with_constant_size(cell_bytes, [&, from](auto bytes) {
+        with_places([&, at_cell = from](auto place) mutable {
+            for (uint64_t i = 0; i < count; ++i, at_cell += bytes) std::memcpy(place(cells[i]), at_cell, bytes);
+        });
+    });
+}
+
+void Cells::copy_all_out(uint64_t count, uint64_t cell_bytes, std::byte* to) const {
+    if (places_.empty() && step_ == static_cast<int64_t>(cell_bytes)) {
+        if (count > 0) std::memcpy(to, first_, count * cell_bytes);
+        return;
+    }
+    with_constant_size(cell_bytes, [&, to](auto bytes) {
+        with_places([&, at_cell = to](auto place) mutable {
+            for (uint64_t i = 0; i < count; ++i, at_cell += bytes) std::memcpy(at_cell, place(i), bytes);
+        });
+    });
+}
+
+void Cells::collect(const uint64_t* places, uint64_t count, uint64_t cell_bytes, const std::byte* from) const {
+    with_constant_size(cell_bytes, [&, from](auto bytes) {
+        with_places([&, from](auto place) {
+            for (uint64_t i = 0; i < count; ++i) std::memcpy(place(i), from + places[i] * bytes, bytes);
+        });
     });
 }
 

@@ -25,12 +25,15 @@ public:
     // blocks.
     void copy_out(const uint32_t* cells, uint64_t count, uint64_t cell_bytes, std::byte* to) const;
     void copy_in(const uint32_t* cells, uint64_t count, uint64_t cell_bytes, const std::byte* from) const;
+    // Copies the first `count` cells of the selected row, in their order. collect(): cell i becomes the one at places[i] of `from`,
+    // counted in cells.
+    void copy_all_out(uint64_t count, uint64_t cell_bytes, std::byte* to) const;
+    void collect(const uint64_t* places, uint64_t count, uint64_t cell_bytes, const std::byte* from) const;
 
 private:
     const std::byte* row_of(const BlockView& block, uint64_t row) const;
-    std::byte* at(uint32_t cell) const {
-        return const_cast<std::byte*>(places_.empty() ? first_ + static_cast<int64_t>(cell) * step_ : places_[cell]);
-    }
+    template <class Use>
+    void with_places(Use&& use) const;
 
     const std::vector<BlockView>& blocks_;
     const size_t dim_;

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "gather/agree.hpp"
+#include "gather/cell_board.hpp"
 
 namespace tailrace {
 
@@ -84,6 +85,7 @@ Communicator::~Communicator() {
 
 bool Communicator::free_kept_memory() const noexcept {
     bool freed = take_memory().memory != nullptr;
+    if (all_ != MPI_COMM_NULL) freed = free_kept_cell_memory(all_) || freed;
     if (kept_.part) freed = kept_.part->take_memory().memory != nullptr || freed;
     return freed;
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <utility>
 
 #include "gather/agree.hpp"
+#include "gather/over_ranks.hpp"
 #include "gather/sparse_exchange.hpp"
 #include "gather/spin.hpp"
 #include "layout/topology.hpp"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr int kTag = 3;  // deliver() uses 1 and 2 on the same communicator
 constexpr uint64_t kLongestMessage = 1u << 30;
+constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
 
 void complete(const Communicator& ranks, std::vector<MPI_Request>& requests) {
     Backoff backoff(spin_seconds(ranks.ranks_beside()));
@@ -22,6 +25,21 @@ void complete(const Communicator& ranks, std::vector<MPI_Request>& requests) {
     requests.clear();
 }
 
+// How many indices the ranks have of each list: [list][rank].
+std::vector<std::vector<uint64_t>> counts_of_all(const Communicator& ranks, const std::vector<OwnedIndices>& owned) {
+    const uint64_t size = ranks.size();
+    std::vector<uint64_t> all(owned.size() * size);
+    for (size_t p = 0; p < owned.size(); ++p) all[p * size + ranks.rank()] = owned[p].indices->size();
+    all = over_ranks(ranks, all, Reduced::sum);
+    std::vector<std::vector<uint64_t>> counts;
+    for (auto list = all.begin(); list != all.end(); list += static_cast<std::ptrdiff_t>(size))
+        counts.emplace_back(list, list + static_cast<std::ptrdiff_t>(size));
+    return counts;
+}
+
+// A cell in a message of the plan: its number in the receiver's range, and its number in the sender's list.
+uint64_t cell_word(uint64_t in_range, uint64_t in_list) { return in_range << 32 | in_list; }
+
 }  // namespace
 
 // ---- the plan -----------------------------------------------------------------------------------------------------------------
@@ -29,8 +47,12 @@ void complete(const Communicator& ranks, std::vector<MPI_Request>& requests) {
 std::vector<Redistribution> Redistribution::plan(const Communicator& ranks, const std::vector<OwnedIndices>& owned) {
     std::vector<Redistribution> plans(owned.size());
     Messages out;
+    std::vector<std::vector<uint64_t>> first_shown(owned.size());  // [list][rank]; empty unless all ranks are on one node
+    if (ranks.board_of_all() != nullptr) first_shown = counts_of_all(ranks, owned);
     for (size_t p = 0; p < owned.size(); ++p) {
         Redistribution& plan = plans[p];
+        for (uint64_t& count : first_shown[p]) count = std::exchange(plan.shown_cells_, plan.shown_cells_ + count);
+        if (!first_shown[p].empty()) plan.first_shown_ = first_shown[p][ranks.rank()];
         const uint64_t length = owned[p].length, size = ranks.size();
         const std::vector<uint64_t>& indices = *owned[p].indices;
         plan.begin_ = split_begin(length, size, ranks.rank());
@@ -50,27 +72,34 @@ std::vector<Redistribution> Redistribution::plan(const Communicator& ranks, cons
             std::vector<uint64_t>& words = out[partner.rank];
             words.reserve(words.size() + 3 + partner.count);
             words.insert(words.end(), {p, ranks.user_rank(), partner.count});
-            for (uint64_t k = 0; k < partner.count; ++k) words.push_back(indices[plan.blocks_.cells[partner.first + k]]);
+            const uint64_t begin = split_begin(length, size, partner.rank);
+            for (uint64_t k = 0; k < partner.count; ++k) {
+                const uint32_t cell = plan.blocks_.cells[partner.first + k];
+                words.push_back(cell_word(indices[cell] - begin, cell));
+            }
         }
     }
     std::vector<std::vector<uint64_t>> user_ranks(owned.size());  // of the partners
     for (const auto& [from, words] : deliver(ranks, out))
         for (size_t at = 0; at < words.size(); at += 3 + words[at + 2]) {
             user_ranks[words[at]].push_back(words[at + 1]);
-            plans[words[at]].take_message(from, &words[at + 3], words[at + 2]);
+            const auto& first = first_shown[words[at]];
+            plans[words[at]].take_message(from, first.empty() ? 0 : first[from], &words[at + 3], words[at + 2]);
         }
     for (size_t p = 0; p < owned.size(); ++p) plans[p].check_range(user_ranks[p]);
     return plans;
 }
 
-void Redistribution::take_message(uint64_t from, const uint64_t* indices, uint64_t count) {
+void Redistribution::take_message(uint64_t from, uint64_t first_shown, const uint64_t* words, uint64_t count) {
     range_.partners.push_back({from, range_.cells.size(), count});
     range_.cells.reserve(length_);
-    for (uint64_t k = 0; k < count; ++k) range_.cells.push_back(static_cast<uint32_t>(indices[k] - begin_));
+    for (uint64_t k = 0; k < count; ++k) range_.cells.push_back(static_cast<uint32_t>(words[k] >> 32));
+    if (shown_cells_ == 0 || shown_cells_ >= kNobody) return;
+    shown_.resize(length_, kNobody);
+    for (uint64_t k = 0; k < count; ++k) shown_[words[k] >> 32] = static_cast<uint32_t>(first_shown + (words[k] & UINT32_MAX));
 }
 
 void Redistribution::check_range(const std::vector<uint64_t>& user_ranks) {
-    constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
     std::vector<uint32_t> owner(length_, kNobody);
     for (uint32_t k = 0; k < range_.partners.size(); ++k)
         for (uint64_t c = 0; c < range_.partners[k].count; ++c) {
@@ -223,6 +252,28 @@ void Redistribution::to_ranges(const Communicator& ranks, const std::vector<Move
                 spread_cells(list, count, array.cell_bytes, from, array.range + row.row * length_ * array.cell_bytes);
             });
     });
+}
+
+void Redistribution::show(const MovedArray& array, std::byte* shown) const {
+    Cells cells(*array.blocks, array.dim);
+    cells.begin_out();
+    for (uint64_t row = 0; row < array.rows; ++row) {
+        cells.select_row(row);
+        cells.copy_all_out(blocks_.cells.size(), array.cell_bytes, shown + (row * shown_cells_ + first_shown_) * array.cell_bytes);
+    }
+}
+
+void Redistribution::take_shown(const MovedArray& array, const std::byte* shown) const {
+    const auto take = [&](uint64_t begin, uint64_t end) {
+        for (uint64_t row = 0; row < array.rows; ++row)
+            collect_cells(&shown_[begin], end - begin, array.cell_bytes, shown + row * shown_cells_ * array.cell_bytes,
+                          array.range + (row * length_ + begin) * array.cell_bytes);
+    };
+    for (auto end = shown_.begin(); end != shown_.end();) {  // between the cells that no rank has
+        const auto begin = std::find_if(end, shown_.end(), [](uint32_t place) { return place != kNobody; });
+        end = missing_ ? std::find(begin, shown_.end(), kNobody) : shown_.end();
+        if (begin != end) take(static_cast<uint64_t>(begin - shown_.begin()), static_cast<uint64_t>(end - shown_.begin()));
+    }
 }
 
 void Redistribution::from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,

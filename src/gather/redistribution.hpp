@@ -74,6 +74,12 @@ public:
     void from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
                      MoveBuffers& buffers) const;
 
+    // to_ranges() without messages, if all ranks are on one node: each rank shows its cells in memory of the node, and the ranks
+    // agree before each of them takes those of its range. Both are local.
+    uint64_t shown_bytes(const MovedArray& array) const { return array.rows * shown_cells_ * array.cell_bytes; }
+    void show(const MovedArray& array, std::byte* shown) const;
+    void take_shown(const MovedArray& array, const std::byte* shown) const;
+
 private:
     // The cells that move between this rank and `rank`: `count` of them from position `first` of Side::cells on.
     struct Partner {
@@ -88,7 +94,7 @@ private:
     struct Round;
     class Move;
 
-    void take_message(uint64_t from, const uint64_t* indices, uint64_t count);
+    void take_message(uint64_t from, uint64_t first_shown, const uint64_t* words, uint64_t count);
     void check_range(const std::vector<uint64_t>& user_ranks);
     template <class Transfer>
     void for_rounds(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
@@ -96,6 +102,10 @@ private:
 
     uint64_t begin_ = 0, length_ = 0, longest_ = 0;  // the longest range of all ranks
     Side blocks_, range_;
+    // If all ranks are on one node: how many cells they show, the number of this rank's first one among these, and the numbers of
+    // the cells of the range.
+    uint64_t shown_cells_ = 0, first_shown_ = 0;
+    std::vector<uint32_t> shown_;
     std::optional<Duplicate> duplicate_;
     std::optional<uint64_t> missing_;
 };

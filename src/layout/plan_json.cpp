@@ -51,22 +51,12 @@ void check_names(const Input& object, const std::string& what, std::initializer_
         }
 }
 
-Type type_of(const std::string& code) {
-    std::string codes;
-#define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) \
-    if (code == numpy) return Type::name;                     \
-    codes += (codes.empty() ? "" : ", ") + std::string(numpy);
-#include <tailrace/types.def>
-#undef TAILRACE_TYPE
-    bad_request("type '" + code + "' is unknown; the types are " + codes);
-}
-
 PlanVariable variable_of(const Input& input, uint64_t ranks) {
-    check_names(input, "a variable", {"name", "type", "shape", "grid"});
+    check_names(input, "a variable", {"name", "type", "shape", "grid", "attributes"});
     PlanVariable variable;
     if (!input.contains("name") || !input.contains("shape")) bad_request("a variable needs 'name' and 'shape': " + input.dump());
     variable.name = string(input["name"], "name");
-    if (input.contains("type")) variable.type = type_of(string(input["type"], "type"));
+    if (input.contains("type")) variable.type = planned_type(string(input["type"], "type"));
     variable.shape = shape_of(input["shape"], "shape of '" + variable.name + "'");
     const bool given = input.contains("grid") && !input["grid"].is_null();
     variable.grid = given ? shape_of(input["grid"], "grid of '" + variable.name + "'") : choose_grid(ranks, variable.shape);
@@ -157,12 +147,15 @@ Output notes_of(const PlanRequest& request, uint64_t files) {
         notes.push_back(
             "where the clients of a file system share no cache (NFS, SMB, FUSE), a file of several steps has one writer, which "
             "flushes it before a step is committed");
+    notes.push_back(layout.steps == 1
+                        ? "estimated: the journal, whose lines have times and the writer's name; all other bytes are exact"
+                        : "estimated: the journal, whose lines have times and the writer's name, and up to 3 % of the "
+                          "metadata, since files of several steps show them in fewer versions where steps come fast");
     if (layout.storage.compression.kind != Compression::Kind::none)
         notes.push_back(
             "figures are for uncompressed arrays, and without the indexes of chunks: with compression, all ranks of a part "
             "compress "
-            "chunks of large arrays, and their "
-            "addresses are known only afterwards");
+            "chunks of large arrays, and their lengths and addresses are known only afterwards");
     if (layout.stage == Stage::scratch)
         notes.push_back(
             "end_step returns when the parts are on a disk of their nodes; a step is committed when all of them are at the target. "
@@ -176,8 +169,19 @@ Output notes_of(const PlanRequest& request, uint64_t files) {
 
 }  // namespace
 
+Type planned_type(const std::string& code) {
+    std::string codes;
+#define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) \
+    if (code == numpy) return Type::name;                     \
+    codes += (codes.empty() ? "" : ", ") + std::string(numpy);
+#include <tailrace/types.def>
+#undef TAILRACE_TYPE
+    bad_request("type '" + code + "' is unknown; the types are " + codes);
+}
+
 PlanRequest plan_request(const Input& input, StreamConfig& config) {
-    check_names(input, "it", {"layout", "ranks", "nodes", "steps", "name", "variables", "rank"});
+    check_names(input, "it",
+                {"layout", "ranks", "nodes", "steps", "name", "variables", "rank", "coordinates", "attributes", "time_attributes"});
     config = resolve({parse_options(input.contains("layout") ? string(input["layout"], "layout") : "", "layout")});
     PlanRequest request;
     request.layout = config.layout;

@@ -12,9 +12,11 @@
 #include "layout/placement.hpp"
 #include "record/definitions.hpp"
 #include "record/history.hpp"
+#include "record/writer.hpp"
 #include "stream/box_plan.hpp"
 #include "stream/part_content.hpp"
 #include "stream/part_space.hpp"
+#include "stream/planned_definitions.hpp"
 #include "view/index.hpp"
 
 namespace tailrace {
@@ -23,36 +25,13 @@ namespace {
 constexpr uint64_t kMostParts = 16384;  // if there are more parts, only about this number, evenly spaced, are computed
 // An index with more sources or steps than these is computed for fewer, and extrapolated linearly.
 constexpr uint64_t kMostSources = 100'000, kMostIndexSteps = 20'000;
-constexpr uint64_t kMostVersions = 64;  // after this number of versions of a part, one for each block of steps is computed
+constexpr uint64_t kMostLines = 100'000;  // of the journal's lines of steps
+constexpr uint64_t kMostVersions = 64;    // after this number of versions of a part, one for each block of steps is computed
 
 uint64_t rounded_up(uint64_t value, uint64_t by) { return value / by + (value % by != 0); }
 
 uint64_t steps_of_group(const PlanRequest& request) {
     return request.layout.steps == Layout::kAllSteps ? request.steps : std::min(request.layout.steps, request.steps);
-}
-
-// The definitions of a planned stream. A plan has only lengths of dimensions, so their names are made up.
-Definitions planned_definitions(const PlanRequest& request) {
-    Definitions definitions(request.time_name);
-    std::map<std::pair<uint64_t, uint64_t>, std::string> names;  // by length, and which of a variable's dimensions of that length
-    const auto is_taken = [&](const std::string& name) {
-        return name == request.time_name || std::ranges::any_of(request.variables, [&](const auto& v) { return v.name == name; });
-    };
-    for (const PlanVariable& variable : request.variables) {
-        std::vector<const char*> dims;
-        std::map<uint64_t, uint64_t> seen;
-        for (const uint64_t length : variable.shape) {
-            std::string& name = names[{length, seen[length]++}];
-            if (name.empty()) {
-                name = "dim" + std::to_string(definitions.dimensions().size());
-                while (is_taken(name)) name += "_";
-                definitions.define_dimension(name, length);
-            }
-            dims.push_back(name.c_str());
-        }
-        definitions.define_variable(variable.name, static_cast<int>(variable.type), static_cast<int>(dims.size()), dims.data(), 0);
-    }
-    return definitions;
 }
 
 // The different decompositions of a request, and that of each variable. Variables with the same one have the same boxes.
@@ -118,16 +97,18 @@ public:
 
     // For a history: [variable], of the first parts.
     std::vector<std::vector<PartBox>> boxes(uint64_t parts) const {
-        std::vector<std::vector<PartBox>> boxes(request_.variables.size());
+        std::vector<std::vector<PartBox>> boxes(definitions_.variables().size());
         for (uint64_t part = 0; part < parts; ++part) {
             const auto of_part = decompositions_.boxes(request_.layout, parts_.first_rank(part), parts_.last_rank(part));
-            for (size_t v = 0; v < boxes.size(); ++v)
+            for (size_t v = 0; v < request_.variables.size(); ++v)
                 for (uint64_t block = 0; const Box& box : of_part[decompositions_.number(v)])
                     boxes[v].push_back({part, block++, box});
         }
         return boxes;
     }
     uint64_t parts() const { return parts_.parts(); }
+    // Where the steps of the last part are that was computed, if it has several steps.
+    const PartGrowth& growth() const { return growth_; }
 
 private:
     uint64_t bytes_of_part(uint64_t part, uint64_t steps) {
@@ -147,13 +128,14 @@ private:
                 if (is_written_by_owners(request_.layout, ranks, spans)) direct_spans += spans.most;
                 plans.push_back({v, number++, box, {}});
             }
-        const uint64_t records = seal_records_of_writer(request_.variables.size(), plans.size(), direct_spans);
+        const uint64_t records = seal_records_of_writer(definitions_.variables().size(), plans.size(), direct_spans);
         const uint64_t slot = request_.layout.storage.checksum ? seal_slot_bytes(records) : 0;
         return std::make_shared<DescribedPart>(DescribedPart{describe_part(definitions_, config_, plans, slot, true, writers)});
     }
 
     // The length of a part's file, computed by laying out and showing one step after another, as a run does.
-    uint64_t bytes_of_file(std::shared_ptr<DescribedPart> part, uint64_t steps) const {
+    uint64_t bytes_of_file(std::shared_ptr<DescribedPart> part, uint64_t steps) {
+        growth_ = {0, part->content.seal_writers, part->content.seal_slot_bytes, {}};
         PartSpace space(request_.layout);
         space.set_content(std::move(part));
         for (uint64_t step = 0; step < steps;) {
@@ -165,6 +147,7 @@ private:
             step = step < kMostVersions ? step + 1 : std::min(steps, space.laid_out_steps());
             space.version(step);
         }
+        growth_.blocks = space.blocks();
         return space.last_version(steps).file_bytes;
     }
 
@@ -174,40 +157,91 @@ private:
     const Decompositions decompositions_;
     const Flow flow_;
     const PartMap parts_;
+    PartGrowth growth_;
     std::map<std::vector<uint64_t>, uint64_t> known_;  // the result of alike() -> the length of the part
 };
 
+struct PlannedIndex {
+    double files = 0, bytes = 0;
+};
+
 // The value at `x` of the line through two points.
-double on_line(uint64_t x0, double y0, uint64_t x1, double y1, uint64_t x) {
-    return y0 + (y1 - y0) * (static_cast<double>(x) - static_cast<double>(x0)) / static_cast<double>(x1 - x0);
+PlannedIndex on_line(uint64_t x0, PlannedIndex y0, uint64_t x1, PlannedIndex y1, uint64_t x) {
+    const double share = (static_cast<double>(x) - static_cast<double>(x0)) / static_cast<double>(x1 - x0);
+    return {y0.files + (y1.files - y0.files) * share, y0.bytes + (y1.bytes - y0.bytes) * share};
 }
 
-// The size of the index. It grows linearly with the parts and with the steps, except up to its first full file.
-class PlannedIndex {
+// The journal and the index, computed from the history that the run would have.
+class PlannedRecord {
 public:
-    PlannedIndex(const PlanRequest& request, const StreamConfig& config, const Definitions& definitions, const PlannedParts& parts)
+    PlannedRecord(const PlanRequest& request, const StreamConfig& config, const Definitions& definitions, const PlannedParts& parts)
         : request_(request), config_(config), definitions_(definitions), parts_(parts), in_group_(steps_of_group(request)) {}
 
-    double bytes() const {
+    // The size of the index. It grows linearly with the parts and with the steps, except up to its first full file.
+    PlannedIndex index() const {
         constexpr uint64_t few = 2 * kMaxIndexParts;
         if (parts_.parts() <= 2 * few || 2 * parts_.parts() * request_.variables.size() <= kMostSources)
-            return bytes(parts_.parts());
-        return on_line(few, bytes(few), 2 * few, bytes(2 * few), parts_.parts());
+            return index(parts_.parts());
+        return on_line(few, index(few), 2 * few, index(2 * few), parts_.parts());
+    }
+
+    // Times count as the numbers of the steps, and the writer as this process. `part_bytes`: of all parts of a group.
+    double journal_bytes(const Json& requested, uint64_t part_bytes) const {
+        const uint64_t parts = std::min(parts_.parts(), kMostParts);
+        const History history = history_of(parts, 1);
+        SegmentHead head;
+        head.writer = Writer::of_this_process(request_.topology.nodes);
+        RunEntry run = history.runs[0];
+        run.requested = requested;
+        run.storage = {{"file_system", "other"}, {"block_bytes", 4096}, {"striping_by", "none"}, {"notes", Json::array()}};
+        double bytes = 0;
+        const auto add = [&](const Json& line) { bytes += static_cast<double>(journal_line(line).size()); };
+        for (const Json& line : {head.json(), run_line(run), Json{{"kind", "end"}}}) add(line);
+        for (const auto& [variable, values] : history.coordinates) add(coordinate_line(variable, values));
+        if (!has_one_part(request_.layout))
+            bytes += static_cast<double>(journal_line_of(plan_text(1, history.plans.at(0))).size()) / static_cast<double>(parts) *
+                     static_cast<double>(parts_.parts());
+        if (request_.layout.part_is_dataset()) {
+            PartGrowth growth = parts_.growth();
+            for (std::vector<StepBlock> blocks = std::exchange(growth.blocks, {}); const StepBlock& block : blocks) {
+                growth.blocks.push_back(block);
+                add(blocks_line(growth));
+            }
+        }
+        return bytes + step_lines_bytes(history.groups[0], part_bytes);
     }
 
 private:
-    double bytes(uint64_t parts) const {
+    PlannedIndex index(uint64_t parts) const {
         const bool is_one_group = in_group_ >= request_.steps;
         const uint64_t unit = is_one_group ? 1 : in_group_ * std::max<uint64_t>(1, kMaxIndexParts / parts);
         const uint64_t groups = kMostSources / (parts * request_.variables.size());
         uint64_t most = is_one_group ? kMostIndexSteps : std::min(groups, kMostIndexSteps / in_group_) * in_group_;
         most = std::max(most / unit, uint64_t{2}) * unit;
-        if (request_.steps <= most) return exact(parts, request_.steps);
+        if (request_.steps <= most) return exact_index(parts, request_.steps);
         const uint64_t half = std::max(most / unit / 2, uint64_t{1}) * unit;
-        return on_line(half, exact(parts, half), most, exact(parts, most), request_.steps);
+        return on_line(half, exact_index(parts, half), most, exact_index(parts, most), request_.steps);
     }
 
-    double exact(uint64_t parts, uint64_t steps) const {
+    PlannedIndex exact_index(uint64_t parts, uint64_t steps) const {
+        const IndexSize size = index_size(history_of(parts, steps), request_.stream);
+        return {static_cast<double>(size.files), static_cast<double>(size.bytes)};
+    }
+
+    double step_lines_bytes(GroupEntry group, uint64_t part_bytes) const {
+        group.plan = has_one_part(request_.layout) ? 0 : 1;
+        group.digest = std::string(16, '0');
+        const uint64_t every = rounded_up(request_.steps, kMostLines);
+        double bytes = 0, computed = 0;
+        for (uint64_t step = 0; step < request_.steps; step += every, ++computed) {
+            group.start = step / in_group_ * in_group_;
+            const StepEntry entry{step, static_cast<double>(step), 0, parts_.parts(), in_group_ == 1 ? part_bytes : 0};
+            bytes += static_cast<double>(journal_line_of(step_text(entry, group)).size());
+        }
+        return bytes / computed * static_cast<double>(request_.steps);
+    }
+
+    History history_of(uint64_t parts, uint64_t steps) const {
         History history;
         RunEntry run;
         run.config = config_;
@@ -216,19 +250,22 @@ private:
         run.nodes = request_.topology.nodes;
         history.runs.push_back(std::move(run));
         history.plans[0] = parts_.boxes(parts);
+        for (size_t v = 0; v < definitions_.variables().size() && !has_one_part(request_.layout); ++v)
+            if (definitions_.is_coordinate(definitions_.variables()[v]))
+                history.coordinates[v] = std::vector<std::byte>(definitions_.variables()[v].bytes());
         for (uint64_t step = 0; step < steps; ++step) {
             if (step % in_group_ == 0) {
                 GroupEntry group;
                 group.start = step;
                 group.layout = request_.layout;
                 group.parts = parts;
-                group.lengths = Lengths::committed;
+                group.lengths = request_.layout.steps == 1 ? Lengths::laid_out : Lengths::committed;
                 history.add_group(group);
             }
             ++history.groups.back().steps;
             history.steps.push_back({step, static_cast<double>(step), history.groups.size() - 1});
         }
-        return static_cast<double>(index_bytes(history, request_.stream));
+        return history;
     }
 
     const PlanRequest& request_;
@@ -240,15 +277,23 @@ private:
 
 }  // namespace
 
-PlannedFiles planned_files(const PlanRequest& request, const StreamConfig& config) {
-    const Definitions definitions = planned_definitions(request);
+PlannedFiles planned_files(const PlanRequest& request, const StreamConfig& config, const nlohmann::json& submitted) {
+    const Definitions definitions = planned_definitions(request, submitted);
     PlannedParts parts(request, config, definitions);
     const uint64_t in_group = steps_of_group(request), rest = request.steps % in_group;
+    const uint64_t of_group = parts.metadata_bytes(in_group);
     PlannedFiles files;
-    files.metadata_bytes = request.steps / in_group * parts.metadata_bytes(in_group);
+    files.metadata_bytes = request.steps / in_group * of_group;
+    const PlannedRecord record(request, config, definitions, parts);
+    const Json requested = requested_json(
+        {parse_options(submitted.contains("layout") ? submitted["layout"].get<std::string>() : "", "options of tailrace_open")});
+    files.journal_bytes =
+        static_cast<uint64_t>(record.journal_bytes(requested, of_group + summarise(request).bytes / request.steps));
     if (rest > 0) files.metadata_bytes += parts.metadata_bytes(rest);
-    if (!request.layout.part_is_dataset())
-        files.index_bytes = static_cast<uint64_t>(PlannedIndex(request, config, definitions, parts).bytes());
+    if (request.layout.part_is_dataset()) return files;
+    const PlannedIndex index = record.index();
+    files.index_files = static_cast<uint64_t>(index.files);
+    files.index_bytes = static_cast<uint64_t>(index.bytes);
     return files;
 }
 

@@ -9,6 +9,7 @@
 #include "base/checksum.hpp"
 #include "base/copy.hpp"
 #include "gather/agree.hpp"
+#include "gather/over_ranks.hpp"
 #include "layout/notation.hpp"
 
 namespace tailrace {
@@ -38,13 +39,6 @@ std::optional<size_t> chosen(uint64_t bits, size_t dims) {
     for (size_t d = 0; d < dims; ++d)
         if ((bits & cannot(d)) == 0 && (bits & (is_requested ? asks(d) : advises(d))) != 0) return d;
     return std::nullopt;
-}
-
-std::vector<uint64_t> over_ranks(const Communicator& ranks, const std::vector<uint64_t>& mine, MPI_Op op) {
-    std::vector<uint64_t> all(mine.size());
-    check_mpi(MPI_Allreduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, op, ranks.all()),
-              "MPI_Allreduce");
-    return all;
 }
 
 const std::string& name_of_dimension(const Definitions& definitions, const Variable& variable, size_t dim) {
@@ -100,8 +94,10 @@ bool ScatteredBlocks::take(const Definitions& definitions, StepData& data, bool 
         const Variable& variable = definitions.variables()[v];
         return definitions.is_ragged(variable) || is_as_planned(v, variable, data);
     });
-    if (!must_plan_ && is_in_use()) take_blocks(definitions, data, scattered(written));
-    return !must_plan_;
+    if (must_plan_ || !is_in_use()) return !must_plan_;
+    take_blocks(definitions, data, scattered(written));
+    if (uses_board_ && !sources_.empty()) show(groups().front());
+    return true;
 }
 
 std::vector<size_t> ScatteredBlocks::scattered(const std::vector<size_t>& written) const {
@@ -123,9 +119,12 @@ void ScatteredBlocks::plan(const Definitions& definitions, StepData& data, bool 
         const std::vector<size_t> moved = scattered(written);
         if (moved.empty()) return;
         make_plans(definitions, data, moved);
-        check_coverage(definitions, moved);
         take_blocks(definitions, data, moved);
-    } catch (const Error&) {  // on all ranks
+        make_room();
+        if (uses_board_) show(groups().front());
+        check_coverage(definitions, moved);  // all ranks take part, so that the other ranks' cells may be taken after it
+    } catch (const Error&) {                 // on all ranks
+        if (has_taken_) give_back_blocks(data);
         planned_.clear();
         plans_.clear();
         throw;
@@ -142,7 +141,7 @@ void ScatteredBlocks::choose_dimensions(const Definitions& definitions, const St
         puts.push_back(is_possible ? put_of(v, variable, data) : IndexedPut());
         bits.push_back(is_possible ? bits_of(puts.back(), variable.shape.size()) : 0);
     }
-    bits = over_ranks(ranks_, bits, MPI_BOR);
+    bits = over_ranks(ranks_, bits, Reduced::bits);
     std::optional<Error> error;
     for (size_t i = 0; i < written.size(); ++i) {
         const Variable& variable = definitions.variables()[written[i]];
@@ -180,7 +179,7 @@ void ScatteredBlocks::make_plans(const Definitions& definitions, const StepData&
         const std::array<uint64_t, 3> words{ranks_.rank(), definitions.variables()[v].shape[*planned.dim], sum};
         sums.push_back(Checksum::of(words.data(), sizeof words));
     }
-    sums = over_ranks(ranks_, sums, MPI_SUM);
+    sums = over_ranks(ranks_, sums, Reduced::sum);
     std::map<uint64_t, size_t> plan_of;
     std::vector<OwnedIndices> owned;
     for (size_t i = 0; i < scattered.size(); ++i) {
@@ -195,8 +194,15 @@ void ScatteredBlocks::make_plans(const Definitions& definitions, const StepData&
 // Throws if elements overlap, or are missing in a variable without a fill value. If any overlap, gaps are not reported, because an
 // overlap leaves a gap in the range of another rank.
 void ScatteredBlocks::check_coverage(const Definitions& definitions, const std::vector<size_t>& scattered) const {
-    const bool overlaps = std::ranges::any_of(plans_, [](const Redistribution& plan) { return plan.duplicate().has_value(); });
-    const bool any_overlaps = largest(ranks_, overlaps ? 1 : 0) == 1;
+    bool overlaps = false, has_gaps = false;
+    for (const size_t v : scattered) {
+        const Redistribution& plan = plans_[planned_[v].plan];
+        overlaps = overlaps || plan.duplicate();
+        has_gaps = has_gaps || (plan.missing() && definitions.variables()[v].fill.empty());
+    }
+    const std::vector<uint64_t> found = over_ranks(ranks_, {uint64_t{overlaps}, uint64_t{has_gaps}}, Reduced::largest);
+    if (found == std::vector<uint64_t>{0, 0}) return;
+    const bool any_overlaps = found[0] == 1;
     std::optional<Error> error;
     for (const size_t v : scattered) {
         const Variable& variable = definitions.variables()[v];
@@ -223,17 +229,20 @@ void ScatteredBlocks::check_coverage(const Definitions& definitions, const std::
 void ScatteredBlocks::take_blocks(const Definitions& definitions, StepData& data, const std::vector<size_t>& scattered) {
     std::erase_if(sources_, [&](const Source& source) { return !std::ranges::binary_search(scattered, source.variable); });
     if (sources_.empty())
-        for (const size_t v : scattered) sources_.push_back({v, {}, {}, {}, {}});
+        for (const size_t v : scattered) sources_.push_back({v, planned_[v].plan, {}, {}, {}, {}, {}});
     for (Source& source : sources_) {
         const size_t v = source.variable;
         const Variable& variable = definitions.variables()[v];
+        source.array = {&source.blocks, *planned_[v].dim, 1, type_bytes(variable.type), nullptr};
+        for (size_t d = 0; d < variable.shape.size(); ++d)
+            if (d != source.array.dim) (d < source.array.dim ? source.array.rows : source.array.cell_bytes) *= variable.shape[d];
         source.blocks.clear();
         source.lists = std::exchange(data.lists[v], {});
         for (const IndexedBlock& list : source.lists) source.blocks.push_back(list.memory);
         source.boxes = std::exchange(data.boxes[v], {});
         source.blocks.insert(source.blocks.end(), data.memory[v].begin(), data.memory[v].end());
         data.memory[v].clear();
-        const Redistribution& plan = plans_[planned_[v].plan];
+        const Redistribution& plan = plans_[source.plan];
         Box range = whole_box(variable.shape);
         range.offset[*planned_[v].dim] = plan.range_begin();
         range.count[*planned_[v].dim] = plan.range_length();
@@ -252,26 +261,72 @@ void ScatteredBlocks::give_back_blocks(StepData& data) {
     has_taken_ = false;
 }
 
-void ScatteredBlocks::exchange(const Definitions& definitions, StepData& data) {
-    std::vector<std::vector<MovedArray>> arrays(plans_.size());
+// The arrays of this step in the groups in which they are shown: as many at a time as there is room for.
+std::vector<ScatteredBlocks::Group> ScatteredBlocks::groups() {
+    std::vector<Group> groups;
+    uint64_t begin = 0;
+    for (const Source& source : sources_) {
+        const uint64_t bytes = plans_[source.plan].shown_bytes(source.array);
+        if (groups.empty() || !board_.may_have(begin + bytes)) {
+            groups.emplace_back();
+            begin = 0;
+        }
+        groups.back().push_back({source.plan, source.array, begin});
+        begin += bytes;
+    }
+    return groups;
+}
+
+// Collective. Uses the board if each array fits there.
+void ScatteredBlocks::make_room() {
+    uint64_t most = 0;
+    for (const Group& group : groups())
+        most = std::max(most, group.back().begin + plans_[group.back().plan].shown_bytes(group.back().array));
+    uses_board_ = board_.make_room(most);
+}
+
+void ScatteredBlocks::show(const Group& group) {
+    for (const ShownArray& shown : group) plans_[shown.plan].show(shown.array, board_.half() + shown.begin);
+}
+
+void ScatteredBlocks::make_ranges(const Definitions& definitions, StepData& data) {
     for (Source& source : sources_) {
         const Variable& variable = definitions.variables()[source.variable];
-        const Planned& planned = planned_[source.variable];
-        const Redistribution& plan = plans_[planned.plan];
-        MovedArray array{&source.blocks, *planned.dim, 1, type_bytes(variable.type), nullptr};
-        for (size_t d = 0; d < variable.shape.size(); ++d)
-            if (d != *planned.dim) (d < *planned.dim ? array.rows : array.cell_bytes) *= variable.shape[d];
-        const uint64_t bytes = array.rows * plan.range_length() * array.cell_bytes;
+        const Redistribution& plan = plans_[source.plan];
+        const uint64_t bytes = source.array.rows * plan.range_length() * source.array.cell_bytes;
         if (source.range.size() != bytes) {
             source.range.resize(bytes);
             if (plan.missing()) repeat(variable.fill, source.range);  // no rank ever moves these elements
         }
-        array.range = source.range.data();
+        source.array.range = source.range.data();
         for (const Box& box : data.boxes[source.variable])
-            data.memory[source.variable].emplace_back(array.range, type_bytes(variable.type), box.count, std::vector<int64_t>());
-        arrays[planned.plan].push_back(array);
+            data.memory[source.variable].emplace_back(source.array.range, type_bytes(variable.type), box.count,
+                                                      std::vector<int64_t>());
     }
-    for (size_t p = 0; p < plans_.size(); ++p) plans_[p].to_ranges(ranks_, arrays[p], buffer_bytes_, buffers_);
+}
+
+// The first group was shown before the ranks agreed on the step.
+void ScatteredBlocks::exchange_on_node() {
+    bool is_shown = true;
+    for (const Group& group : groups()) {
+        if (!std::exchange(is_shown, false)) {
+            show(group);
+            largest(ranks_, 0);  // all ranks have shown it
+        }
+        for (const ShownArray& shown : group) plans_[shown.plan].take_shown(shown.array, board_.half() + shown.begin);
+        board_.turn();
+    }
+}
+
+void ScatteredBlocks::exchange(const Definitions& definitions, StepData& data) {
+    make_ranges(definitions, data);
+    if (uses_board_) {
+        exchange_on_node();
+    } else {
+        std::vector<std::vector<MovedArray>> arrays(plans_.size());
+        for (const Source& source : sources_) arrays[source.plan].push_back(source.array);
+        for (size_t p = 0; p < plans_.size(); ++p) plans_[p].to_ranges(ranks_, arrays[p], buffer_bytes_, buffers_);
+    }
     // Keep no references to the model's memory.
     for (Source& source : sources_) {
         source.blocks.clear();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "gather/cell_board.hpp"
 #include "gather/communicator.hpp"
 #include "gather/redistribution.hpp"
 #include "record/definitions.hpp"
@@ -15,12 +16,13 @@ namespace tailrace {
 class ScatteredBlocks {
 public:
     // `buffer_bytes`: the size of the buffers for messages.
-    ScatteredBlocks(const Communicator& ranks, uint64_t buffer_bytes) : ranks_(ranks), buffer_bytes_(buffer_bytes) {}
+    ScatteredBlocks(const Communicator& ranks, uint64_t buffer_bytes)
+        : ranks_(ranks), buffer_bytes_(buffer_bytes), board_(ranks, buffer_bytes) {}
     ScatteredBlocks(const ScatteredBlocks&) = delete;
 
     // Local, called in every step before the ranks agree on it. Returns whether the plan still fits this rank's blocks: they are
     // scattered as planned, or not at all. If so, puts the ranges into `data` in place of the scattered blocks, without their
-    // elements. If not, all ranks must call plan().
+    // elements, which it shows to the other ranks of the node. If not, all ranks must call plan().
     bool take(const Definitions& definitions, StepData& data, bool with_static);
     bool must_plan() const { return must_plan_; }  // the opposite of what take() returned; false after plan()
     // Whether the plan moves any elements, so that exchange() is called in every step. The same on all ranks.
@@ -40,12 +42,21 @@ private:
     };
     // A scattered variable in this step: what the model has put, and the memory of this rank's range.
     struct Source {
-        size_t variable = 0;
+        size_t variable = 0, plan = 0;
+        MovedArray array;
         std::vector<Box> boxes;
         std::vector<IndexedBlock> lists;
         std::vector<BlockView> blocks;  // the memory of the lists, then that of the boxes
         std::vector<std::byte> range;
     };
+
+    // Arrays that the ranks of a node show each other at the same time: the plan of each, and where it is in the shared memory.
+    struct ShownArray {
+        size_t plan = 0;
+        MovedArray array;
+        uint64_t begin = 0;
+    };
+    using Group = std::vector<ShownArray>;
 
     bool is_as_planned(size_t v, const Variable& variable, const StepData& data) const;
     void choose_dimensions(const Definitions& definitions, const StepData& data, const std::vector<size_t>& written);
@@ -54,6 +65,11 @@ private:
     void check_coverage(const Definitions& definitions, const std::vector<size_t>& scattered) const;
     void take_blocks(const Definitions& definitions, StepData& data, const std::vector<size_t>& scattered);
     void give_back_blocks(StepData& data);
+    std::vector<Group> groups();
+    void make_room();
+    void show(const Group& group);
+    void make_ranges(const Definitions& definitions, StepData& data);
+    void exchange_on_node();
 
     const Communicator& ranks_;
     const uint64_t buffer_bytes_;
@@ -61,6 +77,8 @@ private:
     std::vector<Planned> planned_;  // by variable
     std::vector<Redistribution> plans_;
     MoveBuffers buffers_;
+    CellBoard board_;
+    bool uses_board_ = false;      // the plans' elements move over it; the same on all ranks
     std::vector<Source> sources_;  // in the order of the variables; the next step uses their memory again
     bool has_taken_ = false;       // the blocks of this step are in sources_
 };

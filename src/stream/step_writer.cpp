@@ -257,6 +257,7 @@ void StepWriter::drop_group_without_steps() noexcept {
 void StepWriter::release() {
     packer_.reset();
     plan_.reset();
+    blocks_.reset();
 }
 
 }  // namespace tailrace

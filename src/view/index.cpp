@@ -182,13 +182,13 @@ void write_index(const std::string& directory, const std::string& stream, const 
     remove_subindexes(directory, stream, subindexes);
 }
 
-uint64_t index_bytes(const History& history, const std::string& stream) {
+IndexSize index_size(const History& history, const std::string& stream) {
     const std::vector<Subindex> subindexes = subindexes_of(history, stream);
     const uint64_t shown = history.steps.size();
-    uint64_t bytes = IndexFile(describe_index(history, stream, shown, subindexes), shown).image.file_bytes;
+    IndexSize size{1 + subindexes.size(), IndexFile(describe_index(history, stream, shown, subindexes), shown).image.file_bytes};
     for (const Subindex& subindex : subindexes)
-        bytes += IndexFile(describe_subindex(history, stream, subindex), subindex.length).image.file_bytes;
-    return bytes;
+        size.bytes += IndexFile(describe_subindex(history, stream, subindex), subindex.length).image.file_bytes;
+    return size;
 }
 
 void remove_index(const std::string& directory, const std::string& stream) {

@@ -21,8 +21,11 @@ struct IndexedSteps {
 // temporary name and renamed. `run`: the number of the run or command, for the temporary names.
 void write_index(const std::string& directory, const std::string& stream, const History& history, const IndexedSteps& steps,
                  bool sync, uint64_t run = 0);
-// The total bytes of NAME.nc and its subindexes as write_index() would write them. The history must have the boxes of all parts.
-uint64_t index_bytes(const History& history, const std::string& stream);
+// NAME.nc and its subindexes as write_index() would write them. The history must have the boxes of all parts.
+struct IndexSize {
+    uint64_t files = 0, bytes = 0;
+};
+IndexSize index_size(const History& history, const std::string& stream);
 // Removes NAME.nc, its subindexes, and the files NAME.SSSSSS.nc that versions before 0.2 wrote.
 void remove_index(const std::string& directory, const std::string& stream);
 // For a run that was overtaken, and a command without the lock: makes NAME.nc show what the journal on storage has, even if others

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -97,34 +96,6 @@ def _numbers(text: str, option: str) -> list[int]:
     if not all(field.isdecimal() for field in fields):
         raise typer.BadParameter(f"{option} '{text}' must be whole numbers with an x between them, such as 180x360")
     return [int(field) for field in fields]
-
-
-def read_variables(path: Path, ranks: int) -> list[dict[str, Any]]:
-    """Reads a TOML file that has a table [NAME] for each variable, with the key `shape`, and optionally `type` and `grid`."""
-    try:
-        tables = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{path}: {error}") from None
-    variables = []
-    for name, table in tables.items():
-        if not isinstance(table, dict) or "shape" not in table:
-            raise typer.BadParameter(
-                f"{path}: variable [{name}] needs shape = [..], such as [180, 360]; optional: type = 'f4', grid = [2, 2]"
-            )
-        if unknown := table.keys() - {"shape", "type", "grid"}:
-            raise typer.BadParameter(f"{path}: [{name}] has the unknown key '{min(unknown)}'; use shape, type, grid")
-        for key in ("shape", "grid"):
-            if not _is_wholes(table.get(key, [])):
-                raise typer.BadParameter(f"{path}: [{name}] {key} = {table[key]!r} is no list of whole numbers, such as [180, 360]")
-        if not isinstance(table.get("type", ""), str):
-            raise typer.BadParameter(f"{path}: [{name}] type = {table['type']!r} is no text, such as 'f4'")
-        grid = table.get("grid") or balanced_grid(ranks, table["shape"])
-        variables.append({"name": name, "type": table.get("type", "f8"), "shape": table["shape"], "grid": grid})
-    return variables
-
-
-def _is_wholes(value: Any) -> bool:
-    return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
 
 
 def balanced_grid(ranks: int, shape: Sequence[int]) -> list[int]:

@@ -9,7 +9,8 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
-from tailrace.cli.choices import complete_preset, layout_of, parse_variables, read_variables
+from tailrace.cli.choices import complete_preset, layout_of, parse_variables
+from tailrace.cli.plan_file import PlannedStream, read_planned_stream
 from tailrace.cli.plan_picture import picture
 from tailrace.cli.plan_svg import svg as picture_svg
 
@@ -28,7 +29,12 @@ def command(
     ] = None,
     variables: Annotated[
         Path | None,
-        typer.Option("--variables", exists=True, help="TOML file: a table [NAME] for each variable, with shape, type, grid."),
+        typer.Option(
+            "--variables",
+            exists=True,
+            help="TOML file: a table [NAME] for each variable, with shape, type, grid, attributes; coordinate = true; "
+            "[attributes] of the stream, [time_attributes].",
+        ),
     ] = None,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Output steps.")] = 1,
     name: Annotated[str, typer.Option("--name", help="Name of the stream.")] = "history",
@@ -42,12 +48,13 @@ def command(
     [bold]tailrace plan -n 1000000 -N 10000 --shape 4096x4096x1024 --grid 100x100x100 --set files=per-node[/] ·
     [bold]tailrace plan shared -n 8 --variables model.toml --steps 10 --svg plan.svg[/]
     """
-    asked = parse_variables(shape or [], grid or [], ranks)
-    if variables is not None:
-        asked += read_variables(variables, ranks)
+    stream = read_planned_stream(variables, ranks) if variables is not None else PlannedStream()
+    asked = parse_variables(shape or [], grid or [], ranks) + stream.variables
     if not asked:
         raise typer.BadParameter("a plan needs variables: --shape T:180x360:f4, or --variables FILE")
-    answer = contract.plan(asked, ranks=ranks, nodes=nodes, steps=steps, name=name, layout=layout_of(layout, choice or []))
+    answer = contract.plan(
+        asked, ranks=ranks, nodes=nodes, steps=steps, name=name, layout=layout_of(layout, choice or []), **stream.words()
+    )
     if svg is not None:
         svg.write_text(picture_svg(answer), encoding="utf-8")
     if as_json:
@@ -88,10 +95,20 @@ def _lines(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("writers", output.count_text(answer["writers"])),
         ("bytes", output.bytes_text(answer["bytes"])),
-        ("metadata", f"{output.bytes_text(answer['metadata_bytes'])}: headers, indexes of chunks, checksums, gaps"),
+        (
+            "metadata",
+            f"{output.bytes_text(answer['metadata_bytes'])}: headers, attributes, coordinates, indexes of chunks, checksums, gaps",
+        ),
         (
             "index",
-            output.bytes_text(answer["index_bytes"]) if answer["index_bytes"] else f"none beside {answer['parts'][0]['path']}",
+            f"{output.bytes_text(answer['index_bytes'])} in {output.count_text(answer['index_files'])} files"
+            if answer["index_bytes"]
+            else f"none beside {answer['parts'][0]['path']}",
+        ),
+        ("journal", output.bytes_text(answer["journal_bytes"])),
+        (
+            "on storage",
+            f"{output.bytes_text(answer['stored']['bytes'])} in {output.count_text(answer['stored']['files'])} files",
         ),
         ("bytes a writer", f"{output.bytes_text(share['min'])} to {output.bytes_text(share['max'])}"),
         ("messages", messages),

@@ -56,5 +56,33 @@ TEST(Cells, AreReadIntoBlocks) {
     EXPECT_EQ(values, (std::vector<int32_t>{4, -1, 5, -1, 6, -1, 7, -1, 8, -1, 9, -1}));
 }
 
+TEST(Cells, OfARowAreCopiedInTheirOrder) {
+    const auto values = counted(24);  // 2 rows x 4 cells x 3
+    const std::vector<BlockView> dense{{values.data(), 4, {2, 4, 3}, {}}}, reversed{{&values[9], 4, {4, 3}, {-12, 4}}};
+    std::vector<int32_t> out(6);
+    Cells cells(dense, 1);
+    cells.begin_out();
+    cells.select_row(1);
+    cells.copy_all_out(2, 12, reinterpret_cast<std::byte*>(out.data()));
+    EXPECT_EQ(out, (std::vector<int32_t>{12, 13, 14, 15, 16, 17}));
+    Cells backwards(reversed, 0);
+    backwards.begin_out();
+    backwards.select_row(0);
+    backwards.copy_all_out(2, 12, reinterpret_cast<std::byte*>(out.data()));
+    EXPECT_EQ(out, (std::vector<int32_t>{9, 10, 11, 6, 7, 8}));
+}
+
+TEST(Cells, AreCollectedFromPlaces) {
+    const auto shown = counted(10);
+    std::vector<int32_t> values(6, -1);
+    const std::vector<BlockView> blocks{{values.data(), 4, {3}, {8}}};
+    Cells cells(blocks, 0);
+    cells.select_row(0);
+    const std::vector<uint64_t> places{7, 0, 7};
+    cells.collect(places.data(), 3, 4, reinterpret_cast<const std::byte*>(shown.data()));
+    cells.end_in();
+    EXPECT_EQ(values, (std::vector<int32_t>{7, -1, 0, -1, 7, -1}));
+}
+
 }  // namespace
 }  // namespace tailrace
