@@ -73,7 +73,10 @@ def test_all_members_results_are_there_without_the_packages(
     assert "2 good, 1 failed, 0 left" in out
     folder = tmp_path / "nasty-ensemble"
     assert f"table: {folder / 'members.csv'}" in out
-    assert f"members.parquet, members.nc, index.html not written, because pyarrow, netCDF4, jinja2 cannot be imported: {INSTALL}" in out
+    assert (
+        f"members.parquet, members.nc, index.html not written, because pyarrow, netCDF4, jinja2 cannot be imported: {INSTALL}"
+        in out
+    )
     assert f"`tailrace ensemble report {path}`" in out
     assert [row["result"] for row in table_of(folder).values()] == ["0.5", "", "2.5"]
     assert not [name for name in FILES if (folder / name).exists()]
@@ -112,11 +115,23 @@ FIELDS = '[fields]\nk = { file = "k.npy", dims = ["x"], shape = [2] }\n'
 @pytest.mark.parametrize(
     ("was", "is_now", "said"),
     [
-        ('file = "parameters.csv"', SAMPLER, "sampler 'sobol' needs scipy, which cannot be imported: " + INSTALL + ', or choose sampler'),
-        ('file = "parameters.csv"', 'file = "p.parquet"', "[parameters] file 'p.parquet' needs pyarrow, which cannot be imported: " + INSTALL),
+        (
+            'file = "parameters.csv"',
+            SAMPLER,
+            "sampler 'sobol' needs scipy, which cannot be imported: " + INSTALL + ", or choose sampler",
+        ),
+        (
+            'file = "parameters.csv"',
+            'file = "p.parquet"',
+            "[parameters] file 'p.parquet' needs pyarrow, which cannot be imported: " + INSTALL,
+        ),
         ("[limits]", NETCDF + "[limits]", "result 'head' needs netCDF4, which cannot be imported: " + INSTALL),
         ("[limits]", FIELDS + "[limits]", "[fields] needs netCDF4, which cannot be imported: " + INSTALL),
-        ("[engine]", '[engine]\nname = "parsl"', "engine 'parsl' needs parsl, which cannot be imported: pip install 'tailrace[engines]', or"),
+        (
+            "[engine]",
+            '[engine]\nname = "parsl"',
+            "engine 'parsl' needs parsl, which cannot be imported: pip install 'tailrace[engines]', or",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["check", "run", "resume"])

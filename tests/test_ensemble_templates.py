@@ -70,7 +70,11 @@ def test_other_marks_leave_all_braces_as_they_are(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('["<<", ">>"]', '["<<1", ">>"]'))
     with pytest.raises(EnsembleError, match=r"changed since its members ran: templates: paper\.tex"):
         Ensemble(path).run(resume=True)
-    for marks, said in (('["<<"]', "must be the texts before and after"), ('["", ">"]', "must be the texts"), ('"<<"', "list of strings")):
+    for marks, said in (
+        ('["<<"]', "must be the texts before and after"),
+        ('["", ">"]', "must be the texts"),
+        ('"<<"', "list of strings"),
+    ):
         path.write_text(plain + f'[templates]\n"paper.tex" = {{ file = "paper.tpl", marks = {marks} }}\n')
         with pytest.raises(EnsembleError, match=said):
             Ensemble(path)

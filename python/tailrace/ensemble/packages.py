@@ -43,6 +43,4 @@ def _needed(spec: Spec, draws: bool) -> Iterator[tuple[str, str]]:
 
 def files_without_package(spec: Spec) -> dict[str, str]:
     """The files of the folder that cannot be written here, each with the package that it needs."""
-    return {
-        name: package for name, package in FILES.items() if (spec.fields or name != "fields.nc") and not can_import(package)
-    }
+    return {name: package for name, package in FILES.items() if (spec.fields or name != "fields.nc") and not can_import(package)}

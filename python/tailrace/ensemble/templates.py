@@ -1,7 +1,7 @@
 """Input files with the values of a member in them: `{name}` or `{name:format}` in any text, or PEST's template files.
 
-Only a parameter's name between the marks counts, so JSON, YAML, LaTeX and code stay as they are. A single word that is no parameter is
-an error, because it may be a mistyped name. A template whose own text has such words can have other marks than braces.
+Only a parameter's name between the marks counts, so JSON, YAML, LaTeX and code stay as they are. A single word that is no parameter
+is an error, because it may be a mistyped name. A template whose own text has such words can have other marks than braces.
 """
 
 from __future__ import annotations
