@@ -8,7 +8,8 @@ from tailrace.trace.file_groups import ranges_text
 from tailrace.trace.model import Run
 
 SMALL_SHARE = 0.005
-LONG_SHARE, LONGER = 0.1, 2  # a rank is named if its I/O is at least this share of its time, and this multiple of the mean share; messages are, if they take at least this share of the run
+LONG_SHARE = 0.1  # messages are named if they take at least this share of the run, and a rank if its I/O has it of its time
+LONGER = 2  # and its share is at least this multiple of the mean share
 NO_TIMES = "the source has only sums over calls, no times of single calls, so no cause can be given in seconds"
 
 
