@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,8 +15,12 @@ import pytest
 from tailrace.compare import remedy
 from tailrace.compare.copies import CompareError
 from tailrace.findings import Finding, Verdict
+from tailrace.findings.finding import TRY_PLACING
+from tailrace.findings.rules import PLACING
 from tailrace.place.rules import read_rules
 from tailrace.place.stage_rules import read_stage
+
+from tests.environment import ROOT
 
 FILES = 1000
 MODEL = f"""
@@ -52,6 +57,9 @@ def test_many_small_files_are_staged(tailrace_command: list[str], here: Path, mo
     assert found["files"]["identical"]
     assert found["files"]["same"] >= FILES
     assert "'Data is spread over many small files' costs" in done.stderr
+    named = re.search(r"the rules to try are in (\S+)", done.stderr)
+    assert named
+    assert (here / named[1]).is_file(), "the file that is named stays"
     assert found["keep"] == "", "one round proves nothing"
     assert {path.name for path in here.iterdir()} == {"model.py", "tailrace-compare-1"}
     rules = (here / "tailrace-compare-1/rules.toml").read_text()
@@ -93,6 +101,14 @@ def test_without_a_batch_system_memory_is_scratch(monkeypatch: pytest.MonkeyPatc
         found(monkeypatch, log, stage)
     tree = found(monkeypatch, log, stage, replace(FINDING, seconds=1.0))
     assert "[[place.tree]]" in tree, "the next finding has a remedy"
+
+
+@pytest.mark.parametrize("rule", PLACING)
+def test_a_remedy_that_may_not_help_says_so(rule: str) -> None:
+    text = (ROOT / "python/tailrace/findings/rules" / f"{rule}.py").read_text()
+    assert "{TRY_PLACING}" in text
+    assert "--compare" not in text
+    assert "try it" in TRY_PLACING
 
 
 def test_where_no_rule_would_help_the_findings_are_named(tailrace_command: list[str], here: Path) -> None:

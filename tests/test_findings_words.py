@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 from tailrace.findings import Verdict, verdict_of
 from tailrace.findings.estimates import parts_done_again, repeated
-from tailrace.findings.rules import missing_files, small_writes, start_up, unlink_storm
+from tailrace.findings.rules import missing_files, reopening, small_writes, start_up, unlink_storm
 from tailrace.findings.rules.shared_file import _meets_others
+from tailrace.findings.wording import headline
 from tailrace.trace.activity import Activity
 from tailrace.trace.model import calls_of
 
@@ -129,6 +131,42 @@ def test_installed_files_that_a_program_packs_are_no_start(tmp_path: Path) -> No
     found = finding_of(verdict(tmp_path / "start", [*modules, write]), start_up)
     assert "400 calls on 400 files" in found.what
     assert not [each for each in verdict(tmp_path / "packed", [write, *modules]).findings if each.rule == start_up.NAME]
+
+
+def opened_again(between: Sequence[str], **of_seek: Any) -> list[dict[str, Any]]:
+    """A file is opened, asked about, written and closed 30 times, each call in a millisecond."""
+    rows: list[dict[str, Any]] = []
+    for number in range(30):
+        calls = ["open", *between, "pwrite", "lseek", "fstat", "close"]
+        made = [{"call": name, "file": b"/data/log.txt", "result": 0} for name in calls]
+        made[-4] |= {"offset": 100 * number, "bytes": 100, "result": 100}
+        for row in made:
+            if row["call"] == "lseek" and of_seek:
+                row |= of_seek
+        rows += made
+    return rows
+
+
+def test_questions_after_each_opening_are_part_of_its_price(tmp_path: Path) -> None:
+    """Those after the first write are not, nor those after the first opening, nor a seek to a byte that the program chooses."""
+    asked = finding_of(verdict(tmp_path / "asked", opened_again(["fstat", "lseek"])), reopening)
+    assert asked.seconds == pytest.approx((30 * 4 - 3) / 1000)
+    assert "size and position" in asked.how
+    assert asked.calls == 29 * 4 + 1
+    plain = finding_of(verdict(tmp_path / "plain", opened_again([])), reopening)
+    assert plain.seconds == pytest.approx((30 * 2 - 1) / 1000)
+    assert "size and position" not in plain.how
+    chosen = finding_of(verdict(tmp_path / "chosen", opened_again(["lseek"], detail=0, offset=4096)), reopening)
+    assert chosen.seconds == plain.seconds
+    end = finding_of(verdict(tmp_path / "end", opened_again(["lseek"], detail=2, offset=0)), reopening)
+    assert end.seconds == pytest.approx((30 * 3 - 2) / 1000)
+
+
+def test_the_verdict_begins_with_seconds_and_then_has_the_share(tmp_path: Path) -> None:
+    text = headline(verdict(tmp_path / "again", opened_again([])))
+    assert re.fullmatch(r"I/O took 150 ms \(100 %\) of 150 ms; \S+ ms of it because \D.*", text), text
+    nothing = Verdict(16.3, 0.37, (), 0.0, 0, 1, 0)
+    assert headline(nothing) == "I/O took 370 ms (2 %) of 16.3 s; no cause of it costs 1 % of the run"
 
 
 def drawn(rng: Any, count: int) -> Any:

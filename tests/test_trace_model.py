@@ -129,6 +129,20 @@ def test_layers_have_the_time_of_their_own(tmp_path: Path) -> None:
     assert without.by_layer()["POSIX"]["read_bytes"] == 0
 
 
+def test_share_says_whether_it_has_files_of_mpi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = row("read", 0, 100, bytes=10, result=7)
+    calls = [own, row("MPI_Init_thread", 1000, 1500), row("read", 1100, 1300, NEW, bytes=10, result=7, flags=1)]
+    folder = write_run(tmp_path / "run", calls)
+
+    def share_line(*words: str) -> str:
+        assert main(["trace", "show", *words]) == 0
+        return next(line for line in capsys.readouterr().out.splitlines() if line.startswith("I/O "))
+
+    assert share_line(str(folder)).endswith("; with MPI's own files (only the program's: --without-mpi)")
+    assert "MPI" not in share_line(str(folder), "--without-mpi")
+    assert "MPI" not in share_line(str(write_run(tmp_path / "alone", [own])))
+
+
 def test_bytes_of_streams_count_once(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [row("fwrite", 0, 10, bytes=30, result=30), row("flush", 10, 10, bytes=30, result=30)])
     run = Run.read(folder)

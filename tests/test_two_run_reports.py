@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tailrace.findings.two_runs import compare, headline
+from tailrace.findings.two_runs import FindingChange, TwoRuns, compare, headline
 from tailrace.trace.model import Run
 
 SCRIPT = """
@@ -48,7 +48,8 @@ def report(command: list[str], folder: Path, *words: str) -> str:
 
 def test_verdict_names_what_is_gone(tailrace_command: list[str], folder: Path) -> None:
     found = json.loads(report(tailrace_command, folder, "slow-log", "fast-log", "--json"))
-    assert re.match(r"B took \S+ m?s instead of \S+ m?s: \S+ m?s less for '", found["verdict"])
+    explained = r"(\S+ m?s of the \S+ m?s less is explained by '.*|'.*' costs \S+ m?s less, which is more than the \S+ m?s less)"
+    assert re.match(rf"B took \S+ m?s instead of \S+ m?s: {explained}", found["verdict"])
     gone = next(row for row in found["findings"] if row["rule"] == "missing_files")
     # Where the machine is busy, the few missing files of python's own start may take long enough to be a finding, too.
     assert gone["state"] == ("both" if gone["second_s"] else "gone")
@@ -75,6 +76,23 @@ def test_a_run_against_itself_has_no_change(folder: Path) -> None:
     assert {change.seconds for change in two.findings} == {0}
     assert {change.seconds for change in (*two.operations, *two.files)} == {0}
     assert two.differences == []
+
+
+def two(first_s: float, second_s: float, *seconds: tuple[float, float], found_s: tuple[float, float] = (0.0, 0.0)) -> TwoRuns:
+    findings = [FindingChange(f"rule{at}", f"Cause {at}", *pair, "both") for at, pair in enumerate(seconds)]
+    return TwoRuns(first_s, second_s, first_s, second_s, *found_s, findings, (), (), (), ())
+
+
+def test_verdict_says_which_part_of_the_difference_is_explained() -> None:
+    assert headline(two(10.6, 7.12, (1.27, 0.0))) == (
+        "B took 7.12 s instead of 10.6 s: 1.27 s of the 3.48 s less is explained by 'Cause 0'"
+    )
+    several = two(10.6, 7.12, (1.27, 0.0), (1.0, 0.0), found_s=(2.2, 0.0))
+    assert headline(several).endswith("1.27 s of the 3.48 s less is explained by 'Cause 0', 2.20 s by all findings together")
+    more = two(7.12, 10.6, (0.0, 1.27), (1.0, 0.0), found_s=(1.0, 1.27))
+    assert headline(more).endswith(": 1.27 s of the 3.48 s more is explained by 'Cause 0'")
+    assert headline(two(10.6, 7.12, (5.0, 0.0))).endswith(": 'Cause 0' costs 5.00 s less, which is more than the 3.48 s less")
+    assert headline(two(10.6, 7.12, (0.0, 1.0))).endswith("; no finding explains it")
 
 
 def test_page_and_terminal_say_the_same(tailrace_command: list[str], folder: Path) -> None:

@@ -72,10 +72,11 @@ def _write_remedy(options: RunOptions, copies: Copies) -> Path:
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(remedy.toml)
-        (copies.folder / RULES).write_text(remedy.toml, encoding="utf-8")  # kept even if the rules bring nothing
+        # Kept even if the rules bring nothing, unlike `path`: so this one is named to the user.
+        (copies.folder / RULES).write_text(remedy.toml, encoding="utf-8")
     except FileExistsError:
         raise CompareError(f"{path}: exists already: move it away, or compare its rules with --remedy {path}") from None
-    _tell(f"'{remedy.finding.title}' costs {seconds_text(remedy.finding.seconds)} of this run; the rules are in {path}")
+    _tell(f"'{remedy.finding.title}' costs {seconds_text(remedy.finding.seconds)} of this run; the rules to try are in {copies.folder.name}/{RULES}")
     return path
 
 

@@ -63,7 +63,9 @@ class Recording:
             write_new(folder, "run.json", json.dumps(record, indent=2) + "\n", self.options.share)
         except OSError as error:
             say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
-        say(f"tailrace: the log is in {folder}; `tailrace trace show {quoted(folder)}` shows it")
+        name = quoted(folder)
+        shows = f"`tailrace report {name}` says what its I/O cost and why, `tailrace trace show {name}` what it did"
+        say(f"tailrace: the log is in {folder}; {shows}")
         _say_counted(folder)
         _name_unrecorded(folder)
 

@@ -146,10 +146,9 @@ def _print(source: Path, verdict: Verdict, run: Run) -> None:
     console.print(f"[bold]{output.escape(wording.headline(verdict))}[/]", soft_wrap=True)
     for finding in verdict.findings:
         _print_finding(finding, [other.title for other in verdict.findings if other.rule in finding.overlaps])
-    if together := wording.together(verdict):
-        console.print(f"\n{together}")
-    if left_out := wording.left_out(verdict, run):
-        console.print(left_out)
+    notes = wording.notes(verdict, run)
+    if notes:
+        console.print("\n" + output.escape("\n".join(notes)), soft_wrap=True)
 
 
 def _print_finding(finding: Finding, overlaps: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tailrace.findings.files import files_of
 from tailrace.findings.finding import Cause, Finding, Rule
+from tailrace.findings.messages import gathering
 from tailrace.findings.price import Pricing
 from tailrace.findings.rules import RULES
 from tailrace.findings.shared_seconds import SharedSeconds
@@ -32,6 +33,8 @@ class Verdict:
     ranks: int
     processes: int
     counted_calls: int  # calls that are only counted: findings do not include them
+    gathering_s: float = 0.0  # of a rank on average, in messages to or from one rank: not in `io_s`
+    gathering_calls: Sequence[str] = ()  # the MPI calls with these seconds
 
 
 def verdict_of(activity: Activity, rules: Sequence[Rule] = RULES) -> Verdict:
@@ -47,7 +50,8 @@ def verdict_of(activity: Activity, rules: Sequence[Rule] = RULES) -> Verdict:
     found_s = min(pricing.seconds(shared.calls, shared.saved_s), io_s) if len(shared.calls) else 0.0
     overlaps = [tuple(priced[other][0].NAME for other in others) for others in shared.overlaps()]
     findings = [_finding(activity, *each, its) for each, its in zip(priced, overlaps, strict=True)]
-    return Verdict(duration, io_s, findings, found_s, len(activity.ranks), len(activity.processes), activity.counted_calls)
+    counts = len(activity.ranks), len(activity.processes), activity.counted_calls
+    return Verdict(duration, io_s, findings, found_s, *counts, *gathering(activity))
 
 
 def _finding(activity: Activity, rule: Rule, cause: Cause, seconds: float, overlaps: Sequence[str]) -> Finding:

@@ -12,6 +12,9 @@ from tailrace.trace.activity import Activity, Array
 Confidence = Literal["high", "medium", "low"]
 Placing = Literal["tree", "stage"]  # the kind of rules in tailrace.toml that removes a cause without changing the program
 
+# The beginning of a line of a remedy, for rules with PLACING.
+TRY_PLACING = "tailrace run --compare -- COMMAND  # try it with the program as it is (it may not help): "
+
 
 @dataclass(frozen=True)
 class Cause:

@@ -57,6 +57,8 @@ class TwoRuns:
     second_s: float | None
     first_io_s: float | None  # of the wall clock; None where the source has no calls
     second_io_s: float | None
+    first_found_s: float | None  # of all findings together, each second once; None as above
+    second_found_s: float | None
     findings: Sequence[FindingChange]  # the largest change first
     operations: Sequence[Change]  # one for each kind of call: open, read, write ...
     files: Sequence[Change]  # one for each file
@@ -82,6 +84,7 @@ def compare(first: Run, second: Run) -> TwoRuns:
     for name, run in (("A", first), ("B", second)):
         missing += [f"{name}: {figure} is not known: {why}" for figure, why in run.unknown.items()]
     io_s = [verdict.io_s if verdict and both else None for verdict in verdicts]
+    found_s = [verdict.found_s if verdict and both else None for verdict in verdicts]
     findings = [verdict.findings if verdict and both else () for verdict in verdicts]
     operations = [{f"{layer} {kind}": row for (layer, kind), row in run.by_layer_and_kind().items()} for run in (first, second)]
     return TwoRuns(
@@ -89,6 +92,8 @@ def compare(first: Run, second: Run) -> TwoRuns:
         second_s=durations[1],
         first_io_s=io_s[0],
         second_io_s=io_s[1],
+        first_found_s=found_s[0],
+        second_found_s=found_s[1],
         findings=_findings(findings[0], findings[1]),
         operations=_changes(operations[0], operations[1]),
         files=_files(first, second),
@@ -108,7 +113,20 @@ def headline(two: TwoRuns) -> str:
     cause = max(two.findings, key=lambda change: change.seconds if more > 0 else -change.seconds, default=None)
     if cause is None or cause.seconds * more < EXPLAINS * more * more:
         return f"{text}; no finding explains it"
-    return f"{text}: {seconds_text(abs(cause.seconds))} {'more' if more > 0 else 'less'} for '{cause.title}'"
+    way = "more" if more > 0 else "less"
+    difference = f"the {seconds_text(abs(more))} {way}"
+    if abs(cause.seconds) > abs(more):
+        return f"{text}: '{cause.title}' costs {seconds_text(abs(cause.seconds))} {way}, which is more than {difference}"
+    return f"{text}: {seconds_text(abs(cause.seconds))} of {difference} is explained by '{cause.title}'{_by_all(two, cause, more)}"
+
+
+def _by_all(two: TwoRuns, cause: FindingChange, more: float) -> str:
+    """How much all findings explain together. Empty if that is no more than the first, or more than the difference."""
+    if two.first_found_s is None or two.second_found_s is None:
+        return ""
+    by_all = (two.second_found_s - two.first_found_s) * (1 if more > 0 else -1)
+    explains_more = abs(cause.seconds) + EXPLAINS * abs(more) < by_all <= abs(more)
+    return f", {seconds_text(by_all)} by all findings together" if explains_more else ""
 
 
 def _duration(run: Run, verdict: Verdict | None) -> float | None:

@@ -8,18 +8,19 @@ from tailrace.trace.file_groups import ranges_text
 from tailrace.trace.model import Run
 
 SMALL_SHARE = 0.005
-LONG_SHARE, LONGER = 0.1, 2  # a rank is named if its I/O is at least this share of its time, and this multiple of the mean share
+LONG_SHARE = 0.1  # messages are named if they take at least this share of the run, and a rank if its I/O has it of its time
+LONGER = 2  # and its share is at least this multiple of the mean share
 NO_TIMES = "the source has only sums over calls, no times of single calls, so no cause can be given in seconds"
 
 
 def headline(verdict: Verdict) -> str:
     """One sentence: what I/O cost, and its first cause."""
     share = verdict.io_s / verdict.duration_s if verdict.duration_s else 0.0
-    text = f"I/O took {_percent(share)} of {seconds_text(verdict.duration_s)}"
+    text = f"I/O took {seconds_text(verdict.io_s)} ({_percent(share)}) of {seconds_text(verdict.duration_s)}"
     if not verdict.findings:
         return f"{text}; no cause of it costs 1 % of the run"
     first = verdict.findings[0]
-    return f"{text}: {seconds_text(first.seconds)} because {first.what}"
+    return f"{text}; {seconds_text(first.seconds)} of it because {first.what}"
 
 
 def headline_of_sums(run: Run) -> str:
@@ -46,6 +47,11 @@ def _longest(run: Run, mean_share: float) -> str:
     return f", and rank {ranks[log]['rank']} for {spent} of {seconds_text(ranks[log]['seconds'])}"
 
 
+def notes(verdict: Verdict, run: Run) -> list[str]:
+    """Sentences below the findings."""
+    return [text for text in (together(verdict), left_out(verdict, run), gathering(verdict)) if text]
+
+
 def together(verdict: Verdict) -> str:
     """The seconds of all findings together. Empty if there are less than two findings."""
     if len(verdict.findings) < 2:
@@ -63,6 +69,17 @@ def left_out(verdict: Verdict, run: Run) -> str:
         f"{text}; record more of them with `tailrace run --budget MIB`"
         if any(row["dropped_events"] for row in run.processes)
         else text
+    )
+
+
+def gathering(verdict: Verdict) -> str:
+    """A sentence about messages to one rank or from it, where they take long; else empty."""
+    if verdict.gathering_s < LONG_SHARE * verdict.duration_s or not verdict.gathering_calls:
+        return ""
+    share = _percent(verdict.gathering_s / verdict.duration_s)
+    return (
+        f"ranks are in {' and '.join(verdict.gathering_calls)} for {seconds_text(verdict.gathering_s)} ({share}) on average: messages "
+        "to a rank that writes for others, or from one that reads for them, and waiting for these are not in the time of I/O"
     )
 
 

@@ -41,9 +41,7 @@ def write_run_page(source: Path | None, run: Run, verdict: Verdict | None, path:
             }
             for finding in findings
         ],
-        "notes": [text for text in (wording.together(verdict), wording.left_out(verdict, run)) if text]
-        if verdict
-        else [wording.NO_TIMES],
+        "notes": wording.notes(verdict, run) if verdict else [wording.NO_TIMES],
         "charts": charts_of(run, phases),
         "timeline": timeline_of(run.activity) if run.activity is not None and has_calls else None,
         "meanings": MEANINGS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailrace.findings.estimates import smoothed
-from tailrace.findings.finding import Cause
+from tailrace.findings.finding import TRY_PLACING, Cause
 from tailrace.findings.price import Pricing
 from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity
@@ -44,7 +44,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         "time of each create above that of the first 128 files of its directory",
         "spread the files over directories with a bounded number of entries, or write fewer files",
         (
-            "tailrace run --compare -- COMMAND  # for the program as it is: writes rules, and shows what they bring",
+            f"{TRY_PLACING}writes rules, and measures what they bring",
             "layout = 'hds'  # [stream.NAME], where Tailrace's library writes: at most 1000 entries in a directory",
         ),
         "high",

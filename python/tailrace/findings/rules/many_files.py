@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailrace.findings.files import where_text
-from tailrace.findings.finding import Cause
+from tailrace.findings.finding import TRY_PLACING, Cause
 from tailrace.findings.price import Pricing
 from tailrace.quantities import bytes_text, count_text
 from tailrace.trace.activity import NONE, Activity
@@ -45,7 +45,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"time of opening, closing and synchronising these files, if {FILES_OF_ONE} of them were one file",
         f"write several {'steps, or the data of several ranks,' if ranks else 'pieces or steps'} into one file",
         (
-            "tailrace run --compare -- COMMAND  # for the program as it is: on scratch first, then delivered"
+            f"{TRY_PLACING}on scratch first, then delivered"
             + (", so they are safe when the run ends, not before" if is_synced else ""),
             "stage.files = ['FOLDER/**']  # the same in tailrace.toml",
             *ranks,
