@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 import xml.etree.ElementTree as ET
@@ -308,6 +309,31 @@ def test_ls_shortens_long_streams(capsys: pytest.CaptureFixture[str], tmp_path: 
     short, every = run(capsys, "ls", tmp_path), run(capsys, "ls", tmp_path, "--all")
     assert "18 more" in short
     assert len(every.splitlines()) == len(short.splitlines()) + 17
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "where"),
+    [("a", {}, "a.nc"), ("b", {"layout": "fpp", "steps": 2}, "b.parts/"), ("c", {"layout": "fpp"}, "")],
+)
+def test_ls_shows_no_size_of_a_step_that_shares_its_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, asked: dict[str, Any], where: str
+) -> None:
+    with tailrace.open(tmp_path, name, **asked) as stream:
+        stream.var("mass", (), "f8")
+        for number in range(3):
+            with stream.step(time=number) as step:
+                step["mass"] = number
+    text = run(capsys, "ls", tmp_path)
+    assert " 0 B" not in text
+    sizes = [line.split()[3] for line in text.splitlines() if re.match(r" +[012] ", line)]
+    if where:
+        assert sizes == ["-"] * 3
+        assert f"size -: several steps share a file, in {tmp_path}/{where}" in text.replace("\n", "")
+    else:
+        assert "-" not in sizes
+        assert "size -" not in text
+    [described] = run_json(capsys, "ls", tmp_path)["streams"]
+    assert [step["bytes"] is None for step in described["steps"]] == [bool(where)] * 3
 
 
 def test_ls_without_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

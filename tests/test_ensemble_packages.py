@@ -19,6 +19,7 @@ from tests.environment import ROOT
 pytestmark = pytest.mark.fast
 
 ALL = ("jinja2", "netCDF4", "pyarrow", "scipy")
+PATIENT = "timeout_s = 600\nlinger_s = 60"
 INSTALL = "pip install 'tailrace[ensemble]'"
 
 
@@ -63,7 +64,7 @@ def test_a_command_names_its_own_extra(package: str, command: str, extra: str) -
 def test_all_members_results_are_there_without_the_packages(
     tmp_path: Path, without: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_ensemble(tmp_path, ["good", "exit", "good"])
+    path = write_ensemble(tmp_path, ["good", "exit", "good"], PATIENT)
     status, out, err = said_by(capsys, "ensemble", "check", path)
     assert status == 0
     assert err.startswith("note: members.parquet, members.nc, index.html will not be written")
@@ -90,7 +91,7 @@ def test_all_members_results_are_there_without_the_packages(
 def test_no_table_of_an_earlier_run_stays_beside_a_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_ensemble(tmp_path, ["good"])
+    path = write_ensemble(tmp_path, ["good"], PATIENT)
     assert said_by(capsys, "ensemble", "run", path)[0] == 0
     with (tmp_path / "parameters.csv").open("a") as file:
         file.write("good,1.5\n")
@@ -139,7 +140,7 @@ def test_what_members_cannot_run_without_is_told_before_the_first(
     tmp_path: Path, without: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], was: str, is_now: str, said: str, command: str
 ) -> None:
     without.setitem(sys.modules, "parsl", None)
-    path = write_ensemble(tmp_path, ["good"])
+    path = write_ensemble(tmp_path, ["good"], PATIENT)
     (tmp_path / "p.parquet").touch()
     path.write_text(path.read_text().replace(was, is_now))
     status, _, err = said_by(capsys, "ensemble", command, path)
@@ -150,7 +151,7 @@ def test_what_members_cannot_run_without_is_told_before_the_first(
 
 def test_calls_need_no_sampler(tmp_path: Path, without: pytest.MonkeyPatch) -> None:
     """An optimiser gives the points; the tables that can be written are written."""
-    path = write_ensemble(tmp_path, ["good"])
+    path = write_ensemble(tmp_path, ["good"], PATIENT)
     path.write_text(path.read_text().replace('file = "parameters.csv"', SAMPLER))
     with Ensemble(path) as ensemble:
         assert ensemble.map([{"way": "good", "value": 4.5}]) == [4.5]

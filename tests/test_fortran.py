@@ -195,6 +195,7 @@ def test_without_error_argument_the_run_stops(mpirun: Mpirun, tmp_path: Path) ->
     finished = mpirun("fortran_errors", 2, [tmp_path, "history", "layout = 'fpp'", "no-error-argument"], check=False)
     assert finished.returncode != 0
     assert f"tailrace_put T: {NO_FIT}: rank 0: 'T' has 2 dimensions, the array has rank 1" in finished.stderr
+    assert "backtrace" not in finished.output.lower()
 
 
 READ_ERRORS = {

@@ -55,8 +55,8 @@ def programs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def configure(project: Path, prefix: Path, mpi: Mpi) -> list[str]:
-    (project / "CMakeLists.txt").write_text(CONSUMER)
+def configure(project: Path, prefix: Path, mpi: Mpi, consumer: str = CONSUMER) -> list[str]:
+    (project / "CMakeLists.txt").write_text(consumer)
     where = ["-S", str(project), "-B", str(project / "build"), "-G", "Ninja"]
     return ["cmake", *where, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DMPI_EXECUTABLE_SUFFIX={mpi.suffix}"]
 
@@ -70,9 +70,35 @@ def test_cmake_project(prefix: Path, programs: Path, mpi: Mpi, mpirun: Mpirun) -
         assert (programs / program / "out" / "history.nc").exists()
 
 
-def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi) -> None:
+OF_CXX = """
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+find_package(tailrace REQUIRED)
+add_executable(model main.cpp)
+target_link_libraries(model PRIVATE tailrace::tailrace)
+"""
+CXX = "#include <tailrace/tailrace.hpp>\nint main() { return tailrace_version()[0] == 0; }\n"
+PAGES = {page: block_of("cmake", page) for page in ("docs/writing.md", "docs/porting.md")}
+LANGUAGES = {**PAGES, "C++ alone": OF_CXX}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_cmake_project_of_one_language(prefix: Path, programs: Path, mpi: Mpi, mpirun: Mpirun, name: str) -> None:
+    """A project without C has no MPI::MPI_C; Fortran needs the module of MPI, too."""
+    (programs / "main.cpp").write_text(CXX)
+    consumer = LANGUAGES[name]
+    checked(configure(programs, prefix, mpi, consumer))
+    checked(["cmake", "--build", programs / "build"])
+    found = re.search(r"add_executable\((\w+)", consumer)
+    assert found is not None
+    mpirun(programs / "build" / found.group(1), 2, cwd=programs)
+    assert (programs / "out" / "history.nc").exists() == (name in PAGES)
+
+
+@pytest.mark.parametrize("consumer", [CONSUMER, *LANGUAGES.values()])
+def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi, consumer: str) -> None:
     other = next(candidate for candidate in MPIS.values() if candidate != mpi)
-    refused = run_within(configure(programs, prefix, other))
+    refused = run_within(configure(programs, prefix, other, consumer))
     assert refused.returncode != 0
     assert "choose the same one" in refused.stderr, refused.output
 

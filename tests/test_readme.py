@@ -73,6 +73,26 @@ def test_program(language: str, mpirun: Mpirun, build_dir: Path, tmp_path: Path)
         np.testing.assert_array_equal(dataset["T"].values, expected)
         np.testing.assert_array_equal(dataset["time"].values, 3600.0 * hours)
         assert dataset["T"].attrs["units"] == "K"
+        if language == "fortran":
+            assert dataset["lat"].dims == ("lat",)
+            np.testing.assert_array_equal(dataset["lat"].values, np.arange(180) - 89.5)
+
+
+@pytest.mark.fast
+def test_a_second_run_of_the_program_in_fortran(mpirun: Mpirun, build_dir: Path, tmp_path: Path) -> None:
+    """As docs/writing.md says: it stops, unless its options begin the stream anew."""
+    program = program_of("fortran", tmp_path, build_dir)
+    mpirun(program, 2, cwd=tmp_path)
+    refused = mpirun(program, 2, cwd=tmp_path, check=False)
+    assert refused.returncode != 0
+    told = [line for line in refused.stderr.splitlines() if "BAD_ORDER" in line]
+    assert 1 <= len(told) <= 2, "a line for each rank, at most"
+    assert all("to begin anew, with mode = 'replace'" in line for line in told)
+    assert "backtrace" not in refused.output.lower()
+    given = "layout = 'hds'"
+    anew = block_of("fortran").replace(f'"{given}"', f"\"{given}\" // new_line('a') // \"mode = 'replace'\"")
+    assert anew != block_of("fortran")
+    mpirun(program_of("fortran", tmp_path, build_dir, anew), 2, cwd=tmp_path)
 
 
 @pytest.mark.fast

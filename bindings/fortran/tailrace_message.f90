@@ -100,8 +100,9 @@ contains
     end if
   end subroutine
 
-  !> Ends every procedure: returns the status to the caller, or prints the text to the error unit and stops. `error stop` does not
-  !> call MPI_Finalize and exits with a status that is not 0, so that mpirun ends the other ranks.
+  !> Ends every procedure: returns the status to the caller, or prints the text to the error unit and stops. `stop 1` does not call
+  !> MPI_Finalize and exits with a status that is not 0, so that mpirun ends the other ranks. `error stop` adds some 20 lines of
+  !> backtrace for each rank, between which the text is lost; the text names the call.
   subroutine finish(procedure_name, what, status, error)
     character(*), intent(in) :: procedure_name, what
     integer(c_int), intent(in) :: status
@@ -113,7 +114,7 @@ contains
       write (error_unit, '(a)') trim(procedure_name // ' ' // what) // ': ' // tailrace_status_name(int(status)) // ': ' // &
         tailrace_error_message()
       flush (error_unit)
-      error stop 1
+      stop 1, quiet=.true.
     end if
   end subroutine
 

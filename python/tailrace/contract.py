@@ -103,8 +103,14 @@ def plan(
 
 
 def list_streams(directory: str | os.PathLike[str], name: str | None = None) -> list[Json]:
-    """The streams of a directory (or the one called `name`): layout, steps, times, files, bytes, dimensions, variables."""
-    return json.loads(_core.list_streams(path_text(directory), name))["streams"]
+    """The streams of a directory (or the one called `name`): layout, steps, times, files, bytes, dimensions, variables.
+
+    The `bytes` of a step are those of its files; None where these have other steps, too.
+    """
+    streams = json.loads(_core.list_streams(path_text(directory), name))["streams"]
+    for step in (step for stream in streams for step in (*stream["steps"], *stream["staged"])):
+        step["bytes"] = step["bytes"] or None  # the journal has 0 there
+    return streams
 
 
 def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) -> Json:

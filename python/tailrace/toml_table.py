@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,12 +35,16 @@ def read_toml(path: Path) -> dict[str, Any]:
 def literal(value: Any) -> str:
     """A value as TOML writes it, on one line. (JSON's escapes of strings are TOML's.)"""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {literal(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {literal(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(literal(inner) for inner in value) + "]"
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
 class Table:

@@ -27,6 +27,8 @@ def command(
 ) -> None:
     """The streams of a directory: layout, steps, times, files, bytes and variables. Or the files of bundles.
 
+    A step's size is that of its files. It is `-` where these have other steps, too; in JSON it is null.
+
     Examples: [bold]tailrace ls out[/] · [bold]tailrace ls out --stream history --all[/] · [bold]tailrace ls out --json[/] ·
     [bold]tailrace ls results/n1-77-000001.tar data/00[/]
     """
@@ -61,6 +63,20 @@ def _list_bundle(path: Path, names: list[str], as_json: bool) -> None:
     print(f"{len(found):,} of {facts['members']:,} members, found in {1000 * facts['seconds']:.1f} ms", file=sys.stderr)
 
 
+def _files_with_steps(stream: dict[str, Any]) -> str:
+    """The file in which steps are, or the folder of their files; both after a run of another layout."""
+    dataset, layout = Path(stream["path"]), stream["layout"]
+    parts = dataset.with_name(f"{stream['name']}.parts")
+    if layout["files"] != "one" or layout["steps"] != "all":
+        return f"{parts}/"
+    return f"{dataset} and {parts}/" if next(parts.rglob("*.nc"), None) else str(dataset)
+
+
+def _row(step: dict[str, Any]) -> tuple[str, str, str, str]:
+    size = "-" if step["bytes"] is None else output.bytes_text(step["bytes"])
+    return str(step["step"]), f"{step['time']:.15g}", str(step["files"]), size
+
+
 def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> None:
     steps = stream["steps"]
     staged = f"{len(stream['staged'])} more staged, " if stream["staged"] else ""
@@ -90,8 +106,10 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
             table.add_row("…", f"{hidden} more", "", "", "")
         if hidden and SHOWN_STEPS // 2 <= position < SHOWN_STEPS // 2 + hidden:
             continue
-        table.add_row(str(step["step"]), f"{step['time']:.15g}", str(step["files"]), output.bytes_text(step["bytes"]), "")
+        table.add_row(*_row(step), "")
     for step in stream["staged"]:
-        table.add_row(str(step["step"]), f"{step['time']:.15g}", str(step["files"]), output.bytes_text(step["bytes"]), "staged")
+        table.add_row(*_row(step), "staged")
     console.print(table)
+    if any(step["bytes"] is None for step in steps):
+        console.print(output.plain(f"  size -: several steps share a file, in {_files_with_steps(stream)}"), markup=False)
     console.print()
