@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "gather/agree.hpp"
 #include "layout/value.hpp"
 #include "stream/continuation.hpp"
@@ -37,8 +38,8 @@ void check_all_have_arrived(const StreamPaths& paths, const History& history) {
     fail(Status::NOT_FOUND, "stream '", paths.name, "' in ", paths.directory, ": ",
          text_of_staged(paths.directory, paths.name, history, true),
          ". To continue without them, open with mode = 'resume' and a time up to ", real_text(history.staged.front().time),
-         ", or take them out first: `tailrace rewind ", paths.directory, " -s ", paths.name, " --steps ", history.staged.size(),
-         "`");
+         ", or take them out first: `tailrace rewind ", shell_word(paths.directory), " -s ", shell_word(paths.name), " --steps ",
+         history.staged.size(), "`");
 }
 
 void replace_history(const StreamPaths& paths, WriteAccess& access) {

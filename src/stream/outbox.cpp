@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "base/system_error.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
@@ -100,8 +101,8 @@ std::optional<Error> Outbox::wait() {
     return Error(error_->status(),
                  text("stream '", place_.stream, "': ", waiting_.size(), is_one ? " part is" : " parts are", " not at ",
                       place_.target, ", but on scratch of node ", node_name(), " in ", folder(), ": ", error_->what(),
-                      "; `tailrace drain resume ", folder(), "` on that node delivers them, and `tailrace index ",
-                      parent_of(place_.target), " -s ", place_.stream, "` then commits their steps"),
+                      "; `tailrace drain resume ", shell_word(folder()), "` on that node delivers them, and `tailrace index ",
+                      shell_word(parent_of(place_.target)), " -s ", shell_word(place_.stream), "` then commits their steps"),
                  error_->origin());
 }
 

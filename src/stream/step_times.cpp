@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/shell_word.hpp"
 #include "layout/value.hpp"
 
 namespace tailrace {
@@ -42,9 +43,10 @@ void EarlierSteps::check_no_hole(const std::string& directory, const std::string
     if (staged == 0 || kept <= committed) return;
     fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, ": step ", numbers[committed], " at time ",
          real_text(times[committed]),
-         " is staged by an earlier run, and not at its target, so no step can follow it. `tailrace ls ", directory,
+         " is staged by an earlier run, and not at its target, so no step can follow it. `tailrace ls ", shell_word(directory),
          "` names its node and folder, and `tailrace drain resume FOLDER` there delivers it. Or resume at a time up to ",
-         real_text(times[committed]), ", or take it out: `tailrace rewind ", directory, " -s ", stream, " --steps ", staged, "`");
+         real_text(times[committed]), ", or take it out: `tailrace rewind ", shell_word(directory), " -s ", shell_word(stream),
+         " --steps ", staged, "`");
 }
 
 StepTimes EarlierSteps::kept_times() const {

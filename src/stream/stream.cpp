@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "gather/disagreement.hpp"
@@ -196,9 +197,9 @@ void Stream::close() {
         if (failed) error = failed;
         // Of several errors the lowest rank's is returned, so the last rank has the one that says least.
         if (!error && stages_->staged.count() > 0 && ranks_->rank() + 1 == ranks_->size())
-            error = Error(Status::IO_FAILED,
-                          text("stream '", name_, "': its last ", stages_->staged.count(),
-                               " steps are not at their target: `tailrace ls ", directory_, "` says where their parts are"));
+            error = Error(Status::IO_FAILED, text("stream '", name_, "': its last ", stages_->staged.count(),
+                                                  " steps are not at their target: `tailrace ls ", shell_word(directory_),
+                                                  "` says where their parts are"));
         vote.direct_files = stages_->staged.direct_files();
     }
     // Steps are still in flight here only if they could not be written.
@@ -276,7 +277,9 @@ std::string Stream::leave_open() {
     stages_->release();
     return text("its ", steps, " committed steps stay",
                 steps > 0 && !config_.layout.part_is_dataset() ? ", and its index is written" : "",
-                staged > 0 ? text("; `tailrace index ", directory_, " -s ", name_, "` commits its ", staged, " staged steps") : "");
+                staged > 0 ? text("; `tailrace index ", shell_word(directory_), " -s ", shell_word(name_), "` commits its ", staged,
+                                  " staged steps")
+                           : "");
 }
 
 std::string Stream::report() const {

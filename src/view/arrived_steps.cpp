@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "layout/parts.hpp"
 #include "view/group_check.hpp"
 #include "view/part_versions.hpp"
@@ -85,12 +86,12 @@ std::string text_of_staged(const std::string& directory, const std::string& stre
     const std::string begin = text(which, is_one ? " is" : " are", " written, and not committed: ");
     if (!missing.empty())
         return text(begin, "of step ", history.staged.front().step, " not at the target: ", missing,
-                    ". `tailrace drain resume FOLDER` on its node delivers what a folder has; `tailrace index ", directory, " -s ",
-                    stream, "` then commits what has arrived");
+                    ". `tailrace drain resume FOLDER` on its node delivers what a folder has; `tailrace index ",
+                    shell_word(directory), " -s ", shell_word(stream), "` then commits what has arrived");
     const std::string problem = deep ? problem_of(directory, stream, trial, false) : "";
     if (!problem.empty()) return text(begin, problem);
-    return text(begin, "the parts of step ", history.staged.front().step, " are at the target; `tailrace index ", directory, " -s ",
-                stream, "` commits them if they are whole");
+    return text(begin, "the parts of step ", history.staged.front().step, " are at the target; `tailrace index ",
+                shell_word(directory), " -s ", shell_word(stream), "` commits them if they are whole");
 }
 
 }  // namespace tailrace
