@@ -75,6 +75,7 @@ cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES CXX)
 find_package(tailrace REQUIRED)
 add_executable(model main.cpp)
+target_compile_features(model PRIVATE cxx_std_20)
 target_link_libraries(model PRIVATE tailrace::tailrace)
 """
 CXX = "#include <tailrace/tailrace.hpp>\nint main() { return tailrace_version()[0] == 0; }\n"
@@ -95,7 +96,7 @@ def test_cmake_project_of_one_language(prefix: Path, programs: Path, mpi: Mpi, m
     assert (programs / "out" / "history.nc").exists() == (name in PAGES)
 
 
-@pytest.mark.parametrize("consumer", [CONSUMER, *LANGUAGES.values()])
+@pytest.mark.parametrize("consumer", [CONSUMER, PAGES["docs/writing.md"]], ids=["C and Fortran", "Fortran alone"])
 def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi, consumer: str) -> None:
     other = next(candidate for candidate in MPIS.values() if candidate != mpi)
     refused = run_within(configure(programs, prefix, other, consumer))

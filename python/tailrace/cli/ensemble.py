@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tailrace.cli import output
+from tailrace.plain_text import quoted
 from tailrace.plain_text import quoted
 
 if TYPE_CHECKING:
@@ -238,9 +238,9 @@ def _missing_text(files: dict[str, str], what: str, ensemble: Ensemble, file: Pa
 
     packages = ", ".join(dict.fromkeys(files.values()))
     commands = " and ".join(dict.fromkeys(install_command(package, "ensemble") for package in files.values()))
-    later = f"tailrace ensemble report {shlex.quote(str(file))}"
+    later = f"tailrace ensemble report {quoted(file)}"
     if ensemble.folder.out != Path(ensemble.spec.home) / f"{ensemble.spec.name}-ensemble":
-        later += f" --out {shlex.quote(str(ensemble.folder.out))}"
+        later += f" --out {quoted(ensemble.folder.out)}"
     return f"{', '.join(files)} {what}, because {packages} cannot be imported: {commands}, then `{later}`"
 
 
