@@ -86,7 +86,7 @@ def test_seconds_of_a_slow_rank_are_those_above_its_own_bytes(tmp_path: Path) ->
     found = verdict(tmp_path / "run", lambda rank, _: writes(15 if rank == 2 else 10, BYTES, 40 if rank == 2 else 10))
     (finding,) = (each for each in found.findings if each.rule == slower_rank.NAME)
     assert "4.0 times as long" in finding.what
-    # In each step its calls take 0.6 s. At the others' 10 ms each they would take 0.15 s, which is still more than the others' 0.1 s.
+    # In each step its calls take 0.6 s. At 10 ms each they would take 0.15 s, which is still more than the others' 0.1 s.
     assert finding.seconds == pytest.approx(STEPS * (0.6 - 0.15))
 
 

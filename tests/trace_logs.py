@@ -14,7 +14,13 @@ from bench.harness.written_log import list_of, name_slots, write_slots
 CALLS = {"open": (1, "open"), "read": (10, "read"), "pwrite": (21, "write"), "rename": (44, "meta"), "fwrite": (90, "stdio_write")}
 CALLS |= {"MPI_Init": (400, "mpi"), "MPI_Barrier": (401, "collective"), "phase_begin": (500, "phase"), "phase_end": (501, "phase")}
 CALLS |= {"stat": (60, "meta"), "unlink": (61, "meta"), "H5Fflush": (300, "hdf5_meta")}
-CALLS |= {"close": (2, "close"), "lseek": (6, "seek"), "fsync": (30, "sync"), "fstat": (41, "meta"), "MPI_Gatherv": (129, "collective")}
+CALLS |= {
+    "close": (2, "close"),
+    "lseek": (6, "seek"),
+    "fsync": (30, "sync"),
+    "fstat": (41, "meta"),
+    "MPI_Gatherv": (129, "collective"),
+}
 OLD, NEW, ODD = b"/data/old", b"/data/new", b'/data/\xff\xfe,\n"odd"'
 ROWS: list[dict[str, Any]] = [
     {"call": "open", "file": OLD, "begin_ns": 1100, "end_ns": 1200, "result": 3, "descriptor": 3, "detail": 0o101},

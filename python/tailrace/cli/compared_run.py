@@ -76,7 +76,8 @@ def _write_remedy(options: RunOptions, copies: Copies) -> Path:
         (copies.folder / RULES).write_text(remedy.toml, encoding="utf-8")
     except FileExistsError:
         raise CompareError(f"{path}: exists already: move it away, or compare its rules with --remedy {path}") from None
-    _tell(f"'{remedy.finding.title}' costs {seconds_text(remedy.finding.seconds)} of this run; the rules to try are in {copies.folder.name}/{RULES}")
+    cost = f"'{remedy.finding.title}' costs {seconds_text(remedy.finding.seconds)} of this run"
+    _tell(f"{cost}; the rules to try are in {copies.folder.name}/{RULES}")
     return path
 
 

@@ -63,9 +63,8 @@ class Recording:
             write_new(folder, "run.json", json.dumps(record, indent=2) + "\n", self.options.share)
         except OSError as error:
             say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
-        name = quoted(folder)
-        shows = f"`tailrace report {name}` says what its I/O cost and why, `tailrace trace show {name}` what it did"
-        say(f"tailrace: the log is in {folder}; {shows}")
+        report = f"`tailrace report {quoted(folder)}` says what its I/O cost and why"
+        say(f"tailrace: the log is in {folder}; {report}, `tailrace trace show {quoted(folder)}` what it did")
         _say_counted(folder)
         _name_unrecorded(folder)
 

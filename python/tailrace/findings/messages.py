@@ -12,8 +12,8 @@ GATHERING = ("MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv")
 
 
 def gathering(activity: Activity) -> tuple[float, Sequence[str]]:
-    """The seconds that a rank spends on average in calls that bring data from all ranks to one, or from one to all; and the names of
-    these calls, the longest first. Messages from one rank to another are not in a log."""
+    """The seconds that a rank spends on average in calls that bring data from all ranks to one, or from one to all; and their
+    names, the longest first. Messages from one rank to another are not in a log."""
     rows = activity.is_call(*GATHERING, merged=True) & activity.is_outermost & np.isin(activity.process, activity.ranks)
     calls = np.flatnonzero(rows)
     if len(calls) == 0:

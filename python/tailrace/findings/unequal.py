@@ -12,6 +12,7 @@ from tailrace.findings.price import Pricing
 from tailrace.trace.activity import Activity, Array, keys_of
 
 UNEQUAL = 1.5  # ranks are unequal if one has more than this many times the mean of all
+NEGLIGIBLE = 0.01  # a smaller part of a rank's time above what it should take is noise, or rounding
 EXPLAINS = 0.5  # calls and bytes explain the time of a rank if they are this part as far above the mean as its time
 
 
@@ -27,7 +28,9 @@ class UnequalIo:
     saved_s: Array  # for each call: its seconds above those that it should take
     meetings: int  # before so many meetings ranks are unequal
     rank: int  # the one with most time in I/O
-    ratio: float  # its time over the mean of all ranks; of Kind.SLOWER: its time for its calls and bytes over that of the median rank
+    ratio: (
+        float  # its time over the mean of all ranks; of Kind.SLOWER: its time for its calls and bytes over that of the median rank
+    )
 
 
 def unequal_io(activity: Activity, pricing: Pricing, kind: Kind) -> UnequalIo | None:
@@ -57,7 +60,7 @@ def unequal_io(activity: Activity, pricing: Pricing, kind: Kind) -> UnequalIo | 
         ratio, due = speeds[slowest] / max(speed, 1e-12), amounts * speed
     over = np.maximum(io - due, 0) / np.maximum(io, 1e-12) * unequal
     part = over[rank, meeting]
-    chosen = part > 0
+    chosen = part > NEGLIGIBLE
     if not chosen.any():
         return None
     found = calls[chosen]
@@ -73,7 +76,7 @@ def _explained(io: Array, amounts: Array) -> Array:
 
 
 def _amounts(activity: Activity, calls: Array, rank: Array, meeting: Array, shape: tuple[int, ...]) -> Array:
-    """What ranks do before each meeting, in seconds at the mean speed of all ranks: [rank, meeting]. The seconds of each kind of call
+    """What ranks do before each meeting, in seconds at the mean speed of all ranks: [rank, meeting]. The seconds of each call name
     are shared by the numbers of calls or by bytes: of both, the larger share of a rank counts."""
     like = keys_of(activity.call[calls], meeting)
     cell = keys_of(like, rank)

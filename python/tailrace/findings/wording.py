@@ -77,8 +77,9 @@ def gathering(verdict: Verdict) -> str:
     if verdict.gathering_s < LONG_SHARE * verdict.duration_s or not verdict.gathering_calls:
         return ""
     share = _percent(verdict.gathering_s / verdict.duration_s)
+    spent = f"{seconds_text(verdict.gathering_s)} ({share})"
     return (
-        f"ranks are in {' and '.join(verdict.gathering_calls)} for {seconds_text(verdict.gathering_s)} ({share}) on average: messages "
+        f"ranks are in {' and '.join(verdict.gathering_calls)} for {spent} on average: messages "
         "to a rank that writes for others, or from one that reads for them, and waiting for these are not in the time of I/O"
     )
 

@@ -114,11 +114,6 @@ class Run:
     def ranks(self) -> list[int]:
         return sorted({row["rank"] for row in self.processes if row["rank"] is not None})
 
-    @property
-    def counts_files_of_mpi(self) -> bool:
-        """Whether its sums have calls that MPI makes for itself, on its own files."""
-        return bool(pc.any(self.sums["within_mpi"]).as_py())
-
     def select(self, wanted: Callable[[Mapping[str, Any]], bool], *, with_mpi: bool = True) -> Run:
         """The run with the calls of some files and ranks. `wanted` is asked for each (file, rank): {"file": ..., "rank": ...}."""
         ranks = {row["log"]: row["rank"] for row in self.processes}

@@ -100,7 +100,7 @@ def _share_text(run: Run) -> str:
         return f"share not known: {run.unknown.get('calls', 'no process with a known duration')}"
     kinds = ", ".join(f"{kind} {_percent(value)}" for kind, value in share.kinds.items())
     of = f"{share.processes} {'rank' if run.ranks else 'process'}{'' if share.processes == 1 else 's' if run.ranks else 'es'}"
-    mpi = "; with MPI's own files (only the program's: --without-mpi)" if run.counts_files_of_mpi else ""
+    mpi = "; with MPI's own files (only the program's: --without-mpi)" if any(run.sums["within_mpi"].unique().to_pylist()) else ""
     return f"{_percent(share.of_run)} of the time of {of}: {kinds}{mpi}"
 
 

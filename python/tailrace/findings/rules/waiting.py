@@ -20,8 +20,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         found.calls,
         found.saved_s,
-        f"before {count_text(found.meetings)} collectives, the ranks wait for one that does more I/O than the others, each time for "
-        f"another one; most in {files_text(activity, found.calls)}",
+        f"before {count_text(found.meetings)} collectives, the ranks wait for one that does more I/O than the others, each time "
+        f"for another one; most in {files_text(activity, found.calls)}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "write at the same time on all ranks, or write while the run computes",
         ("overlap = 2  # [stream.NAME], where Tailrace's library writes: steps are written while the run computes",),
