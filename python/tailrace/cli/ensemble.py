@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tailrace.cli import output
 from tailrace.plain_text import quoted
-from tailrace.plain_text import quoted
 
 if TYPE_CHECKING:
     from tailrace.ensemble.ensemble import Ensemble
