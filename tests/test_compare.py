@@ -120,7 +120,7 @@ def test_the_verdict_is_of_files_on_the_device_and_has_the_program_beside() -> N
     slower = Measure(DURABLE, tuple((placed, plain) for plain, placed in faster.runs))
     few = Measure(DURABLE, faster.runs[:4])
     said = verdict_text(alike, faster)
-    assert said.startswith("No measurable difference: files are on the device 1.00× as fast")
+    assert said.startswith("No measurable difference: when placed, files are on the device 1.00× as fast")
     assert "; the program takes 1.01 s instead of 3.02 s: 2.99× as fast, 95 % interval 2.9" in said
     said = verdict_text(faster, alike)
     assert said.startswith("When placed, files are on the device after 1.01 s instead of 3.02 s: 2.99× as fast, 95 % interval 2.9")

@@ -117,7 +117,7 @@ def test_what_is_left_and_how_long_it_takes() -> None:
         ({"matrix": {"layouts": [{"layout": "fpp"}]}}, ["layouts", "`name`"]),
         ({"matrix": {"layouts": ["fpp", "fpp"]}}, ["two layouts have the same name"]),
         ({"parameters": {"sweep": 3}}, ["[parameters]: unknown key `sweep`", "did you mean `sweeps`"]),
-        ({"matrix": {"parameters": {"sweeps": 3}}}, ["sweeps = 3", "a list of values"]),
+        ({"matrix": {"parameters": {"sweeps": 3}}}, ["sweeps = 3", "a list of at least one value"]),
         ({"kernel": "olam"}, ["either kernel", "[application]"]),
         ({"application": {"outputs": ["native"]}}, ["single", "no output 'tailrace'"]),
         ({"application": {"launcher": "srun"}}, ["launcher = 'srun'", "mpirun, none"]),

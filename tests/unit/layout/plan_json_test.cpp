@@ -18,7 +18,7 @@ TEST(PlanJson, AnswersWithCountsPartsAndMessages) {
     EXPECT_EQ(answer["layout"]["steps"], "2");
     auto rest = answer;
     rest.erase("layout");
-    ASSERT_EQ(rest["notes"].size(), 2u);
+    ASSERT_EQ(rest["notes"].size(), 3u) << rest["notes"];
     EXPECT_TRUE(rest["notes"][0].get<std::string>().starts_with("several files with many steps each")) << rest["notes"];
     EXPECT_NE(rest["notes"][1].get<std::string>().find("--cnk_plc=uck"), std::string::npos) << rest["notes"];
     rest.erase("notes");
@@ -59,7 +59,8 @@ TEST(PlanJson, RefusesWhatCannotBePlanned) {
          "plan request: 'variables' is a list of at least one {\"name\", \"type\", \"shape\", \"grid\"}"},
         {Status::BAD_ARGUMENT, "[1]", "plan request: it is not a JSON object: [1]"},
         {Status::BAD_ARGUMENT, R"({"rank": 4, "rnks": 2})",
-         "plan request: it has no 'rnks'; it has layout, ranks, nodes, steps, name, variables, rank"},
+         "plan request: it has no 'rnks'; it has layout, ranks, nodes, steps, name, variables, rank, coordinates, attributes, "
+         "time_attributes"},
         {Status::BAD_ARGUMENT, R"({"ranks": 0, )" + good + "}", "0 ranks on 1 nodes; each node needs at least one rank"},
         {Status::BAD_ARGUMENT, R"({"ranks": 4, "nodes": 5, )" + good + "}",
          "4 ranks on 5 nodes; each node needs at least one rank"},

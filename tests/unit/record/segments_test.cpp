@@ -145,7 +145,7 @@ TEST_F(Segments, AnEarlierVersionHasSegmentZeroAlone) {
     const auto second = begin();
     second->append_line(step(1), false);
     EXPECT_EQ(steps(), (std::vector<int>{0, 1}));
-    EXPECT_EQ(read_journal(path_).lines.back().at("format"), kJournalFormat) << "the earlier version refuses to append to it";
+    EXPECT_EQ(read_journal(path_).lines.back().at("format"), kFormatWithoutStages) << "the earlier version refuses to append to it";
 }
 
 TEST_F(Segments, LaterVersions) {
