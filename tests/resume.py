@@ -113,7 +113,7 @@ class Resume:
 
 def _read(path: Path) -> dict[str, str]:
     """The sources that each test passed with last."""
-    recorded = {}
+    recorded: dict[str, str] = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
             entry = json.loads(line)

@@ -79,7 +79,7 @@ def test_report_without_a_run_names_what_makes_one(tailrace_command: list[str], 
 def test_report_of_the_newest_run_begins_with_the_verdict(tailrace_command: list[str], tmp_path: Path) -> None:
     for count in (1, 2):
         done = subprocess.run([*tailrace_command, "run", "--", "true"], cwd=tmp_path, check=True, capture_output=True, text=True)
-        assert f"`tailrace report tailrace-run-{count}` says" in done.stderr, "what to do next"
+        assert f"`tailrace report {tmp_path}/tailrace-run-{count}` says" in done.stderr, "what to do next"
         assert done.stderr.index("tailrace report") < done.stderr.index("tailrace trace show")
         shown = subprocess.run([*tailrace_command, "report"], cwd=tmp_path, capture_output=True, text=True)
         assert shown.stdout.startswith(f"tailrace-run-{count}: 1 "), shown

@@ -71,8 +71,8 @@ void Cells::select_row(uint64_t row) {
     }
 }
 
-// Calls use(cells) with a function from a cell's number to its memory. RATIONALE: it holds copies of the members, which the compiler
-// would read again after each store of bytes.
+// Calls use(cells) with a function from a cell's number to its memory. RATIONALE: it holds copies of the members, which the
+// compiler would read again after each store of bytes.
 template <class Use>
 void Cells::with_places(Use&& use) const {
     if (places_.empty())

@@ -13,8 +13,8 @@ namespace tailrace {
 // The default size of a chunk. RATIONALE: readers keep few chunks in memory: netCDF 16 MiB of them, HDF5 1 MiB by default.
 constexpr uint64_t kChunkBytes = 1u << 20;
 constexpr uint64_t kLeastChunkBytes = 32u << 10, kMostChunkBytes = 2u << 30;
-// Arrays with fewer bytes a step than this are not compressed. RATIONALE: a chunk's metadata and the page that it begins on take as much
-// space as compression saves.
+// Arrays with fewer bytes a step than this are not compressed. RATIONALE: a chunk's metadata and the page that it begins on
+// take as much space as compression saves.
 constexpr uint64_t kLeastCompressedBytes = 32u << 10;
 
 class ChunkGrid {

@@ -81,8 +81,8 @@ Summary summarise(const PlanRequest& request);
 // The type with a code such as "f4". Throws BAD_ARGUMENT with the codes that there are.
 Type planned_type(const std::string& code);
 
-// The C contract's tailrace_plan: request and result as documented there, the figures of the files' metadata excepted. Attributes and
-// coordinates are not read here. `config`: of the request's layout.
+// The C contract's tailrace_plan: request and result as documented there, the figures of the files' metadata excepted. Attributes
+// and coordinates are not read here. `config`: of the request's layout.
 PlanRequest plan_request(const nlohmann::json& request, StreamConfig& config);
 nlohmann::ordered_json plan_json(const nlohmann::json& request);
 

@@ -20,8 +20,8 @@ struct Image {
     uint64_t file_bytes = 0;  // the size that the file must have
 };
 
-// The sizes that Placement needs: of the arrays that are placed in the file, in the order of Description::arrays. static_bytes: arrays
-// that do not vary. step_bytes: one step of those that do. Virtual and compressed arrays are in neither.
+// The sizes that Placement needs: of the arrays that are placed in the file, in the order of Description::arrays. static_bytes:
+// arrays that do not vary. step_bytes: one step of those that do. Virtual and compressed arrays are in neither.
 PartBytes part_bytes(const Description& description, uint64_t seal_bytes);
 
 // For each array, in the order of Description::arrays: its address if it does not vary, else its offset within a step; 0 if it is

@@ -121,7 +121,8 @@ private:
 };
 
 // Throws BAD_SHAPE if the variable has a ragged dimension that is not its first one, and if it has one and is static or replicated.
-// RATIONALE: the length of a ragged dimension is known only when a step ends, and the index joins the elements of all steps along it.
+// RATIONALE: the length of a ragged dimension is known only when a step ends, and the index joins the elements of all steps
+// along it.
 void check_ragged(const Definitions& definitions, const Variable& variable) {
     for (size_t d = 0; d < variable.dims.size(); ++d) {
         const Dimension& of = definitions.dimension(variable.dims[d]);

@@ -30,8 +30,8 @@ public:
         uint64_t start = 0;    // the number of the group's first step
         uint64_t run = 0;      // the run's number, which is in the names of files that are not committed
         uint64_t segment = 0;  // the number in the names of the group's files; 0: they have none
-        // With stage = scratch: of this rank, which publishes its part alone. `directory` then is the outbox's root, or the stream's
-        // where scratch has no room.
+        // With stage = scratch: of this rank, which publishes its part alone. `directory` then is the outbox's root, or the
+        // stream's where scratch has no room.
         Outbox* outbox = nullptr;
     };
     // What this rank wrote of a step. Complete when the queue has done the work that end_write() submitted.

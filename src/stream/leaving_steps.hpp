@@ -12,10 +12,10 @@
 
 namespace tailrace {
 
-// Removes all steps from `first` on, also those that are staged; there must be at least one. Local, called by the only process that writes to the stream.
-// `why`: kDropResume or kDropRewind. First `append` writes the line of the journal; it throws if another run has taken over. Then
-// the dataset and the index no longer show the steps; then files that have no other steps are removed. A process that ends in
-// between leaves a stream that can be read correctly. Returns the paths that it removed.
+// Removes all steps from `first` on, also those that are staged; there must be at least one. Local, called by the only process
+// that writes to the stream. `why`: kDropResume or kDropRewind. First `append` writes the line of the journal; it throws if
+// another run has taken over. Then the dataset and the index no longer show the steps; then files that have no other steps are
+// removed. A process that ends in between leaves a stream that can be read correctly. Returns the paths that it removed.
 std::vector<std::string> leave_steps(const StreamPaths& paths, History& history, uint64_t first, const char* why,
                                      const std::function<void(const Json&)>& append);
 

@@ -48,8 +48,8 @@ public:
     // Whether a file of this size leaves min_free_bytes on scratch.
     bool has_room(uint64_t bytes) const;
     void count_direct();
-    // Takes a file that is complete and closed; `path` is below folder(). Sets `arrived` when the file is at the target, and removes
-    // the empty directories above it up to `group`. A drain that has stopped tries again.
+    // Takes a file that is complete and closed; `path` is below folder(). Sets `arrived` when the file is at the target, and
+    // removes the empty directories above it up to `group`. A drain that has stopped tries again.
     void hand_over(const std::string& path, const std::string& group, Arrived arrived);
     // Waits until all files that were handed over are at the target, or the drain has stopped, after another try. Returns why.
     std::optional<Error> wait();

@@ -88,7 +88,7 @@ bool ScatteredBlocks::is_as_planned(size_t v, const Variable& variable, const St
 }
 
 bool ScatteredBlocks::take(const Definitions& definitions, StepData& data, bool with_static) {
-    has_taken_ = false;
+    blocks_ = Blocks::in_data;
     const std::vector<size_t> written = written_variables(definitions, with_static);
     must_plan_ = !std::ranges::all_of(written, [&](size_t v) {
         const Variable& variable = definitions.variables()[v];
@@ -108,7 +108,7 @@ std::vector<size_t> ScatteredBlocks::scattered(const std::vector<size_t>& writte
 }
 
 void ScatteredBlocks::plan(const Definitions& definitions, StepData& data, bool with_static) {
-    if (has_taken_) give_back_blocks(data);
+    if (blocks_ == Blocks::in_sources) give_back_blocks(data);
     must_plan_ = false;
     planned_.clear();
     plans_.clear();
@@ -124,7 +124,7 @@ void ScatteredBlocks::plan(const Definitions& definitions, StepData& data, bool 
         if (uses_board_) show(groups().front());
         check_coverage(definitions, moved);  // all ranks take part, so that the other ranks' cells may be taken after it
     } catch (const Error&) {                 // on all ranks
-        if (has_taken_) give_back_blocks(data);
+        if (blocks_ == Blocks::in_sources) give_back_blocks(data);
         planned_.clear();
         plans_.clear();
         throw;
@@ -248,7 +248,7 @@ void ScatteredBlocks::take_blocks(const Definitions& definitions, StepData& data
         range.count[*planned_[v].dim] = plan.range_length();
         if (range.elements() > 0) data.boxes[v].push_back(range);
     }
-    has_taken_ = true;
+    blocks_ = Blocks::in_sources;
 }
 
 void ScatteredBlocks::give_back_blocks(StepData& data) {
@@ -258,7 +258,7 @@ void ScatteredBlocks::give_back_blocks(StepData& data) {
         data.boxes[v] = std::move(source.boxes);
         data.lists[v] = std::move(source.lists);
     }
-    has_taken_ = false;
+    blocks_ = Blocks::in_data;
 }
 
 // The arrays of this step in the groups in which they are shown: as many at a time as there is room for.
@@ -333,7 +333,7 @@ void ScatteredBlocks::exchange(const Definitions& definitions, StepData& data) {
         source.boxes.clear();
         source.lists.clear();
     }
-    has_taken_ = false;
+    blocks_ = Blocks::in_data;
 }
 
 }  // namespace tailrace

@@ -57,6 +57,7 @@ private:
         uint64_t begin = 0;
     };
     using Group = std::vector<ShownArray>;
+    enum class Blocks { in_data, in_sources };
 
     bool is_as_planned(size_t v, const Variable& variable, const StepData& data) const;
     void choose_dimensions(const Definitions& definitions, const StepData& data, const std::vector<size_t>& written);
@@ -78,9 +79,9 @@ private:
     std::vector<Redistribution> plans_;
     MoveBuffers buffers_;
     CellBoard board_;
-    bool uses_board_ = false;      // the plans' elements move over it; the same on all ranks
-    std::vector<Source> sources_;  // in the order of the variables; the next step uses their memory again
-    bool has_taken_ = false;       // the blocks of this step are in sources_
+    bool uses_board_ = false;          // the plans' elements move over it; the same on all ranks
+    std::vector<Source> sources_;      // in the order of the variables; the next step uses their memory again
+    Blocks blocks_ = Blocks::in_data;  // of this step
 };
 
 }  // namespace tailrace

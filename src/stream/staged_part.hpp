@@ -19,8 +19,8 @@ public:
 
     bool is_staged() const { return outbox_ != nullptr; }
     bool is_on_scratch() const { return is_on_scratch_; }
-    // Gives the part its name. The rank does so before the ranks agree: until the step is staged, no process looks for it. `pending`: the
-    // path of the pending group.
+    // Gives the part its name. The rank does so before the ranks agree: until the step is staged, no process looks for it.
+    // `pending`: the path of the pending group.
     void publish(const std::string& from, const std::string& to, const std::string& root, const std::string& pending,
                  bool sync) const;
     // Gives the complete part to the drain. The paths are below the directory that contains NAME.parts.

@@ -10,8 +10,8 @@
 namespace tailrace {
 
 // Commits staged steps, in their order, up to the first whose parts are not all there with the bytes and checksums of its line.
-// Local, called by the only process that writes to the stream. `append` appends a line to its journal. `may_write_parts`: no earlier
-// run may still write into them. Returns the number of steps that it committed.
+// Local, called by the only process that writes to the stream. `append` appends a line to its journal. `may_write_parts`: no
+// earlier run may still write into them. Returns the number of steps that it committed.
 uint64_t commit_arrived_steps(const std::string& directory, const std::string& stream, History& history, bool may_write_parts,
                               const std::function<void(const Json&)>& append);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kBufferBytes = 8u << 20;
 
-// A share of the variable for this rank: whole along all dimensions but one, and in one piece of memory if possible.
+// A slab of the variable for this rank: whole along all dimensions but one, and in one piece of memory if possible.
 Box share_of(const Shape& shape, size_t dim, const Communicator& ranks) {
     Box share = whole_box(shape);
     const size_t divided = shape[0] >= ranks.size() ? 0 : dim;

@@ -21,8 +21,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"rank {found.rank} takes {found.ratio:.1f} times as long for its calls and bytes as the median rank, and the others wait; "
         f"most in {files_text(activity, found.calls)}",
         "I/O of each rank above that of its calls and bytes, if they took as long as those of the median rank",
-        "give each rank a core of its own, and record the run again: where another rank is slow then, other programs disturb; "
-        "where it is the same one, compare the disk and the load of its node with those of the others",
+        "give each rank a core of its own, and record the run again. Where another rank is slow then, other programs disturb. "
+        "Where it is the same one, compare the disk and the load of its node with those of the others",
         ("mpirun --report-bindings ...  # Open MPI: names the cores of each rank",),
         "low",
     )
