@@ -25,8 +25,6 @@ namespace {
 
 constexpr int kMostTimes = 3;
 
-std::string aside_name(uint64_t number, size_t at) { return text(number, "-", at); }
-
 // The most files of a shipment. Each file of a shipment is open; with the sink `mirror`, its copy is open, too. Raises the limit of
 // open files, unless the caller says how many files it wants: then the drain may be in a program of the user.
 size_t most_files(const DrainOptions& options) {
@@ -74,62 +72,25 @@ Json start_line(const DrainOptions& options, uint64_t process) {
 }  // namespace
 
 Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
-    : scratch_(scratch), options_(std::move(options)), report_(std::move(report)),
-      journal_(scratch.state_path() + "/journal.jsonl") {
+    : scratch_(scratch), options_(std::move(options)), report_(std::move(report)) {
     options_.shipment_files = most_files(options_);
     make_directories(options_.target);
     options_.target = std::filesystem::absolute(options_.target);
-    recover();
+    journal_.emplace(scratch);
 }
 
 SinkPlace Drain::place() const {
     char name[32];
-    std::snprintf(name, sizeof name, "-%06llu", static_cast<unsigned long long>(number_ + 1));
+    std::snprintf(name, sizeof name, "-%06llu", static_cast<unsigned long long>(journal_->number() + 1));
     return {.target = options_.target,
             .temporary = work_->path(),
-            .name = node_name() + "-" + token_ + name,
+            .name = node_name() + "-" + journal_->token() + name,
             .zstd_level = zstd_level_of(options_.compression)};
 }
 
-void Drain::recover() {
-    std::map<uint64_t, Json> published;
-    for (const Json& line : read_journal(scratch_.state_path() + "/journal.jsonl").lines) {
-        const std::string kind = line.value("kind", "");
-        if (kind == "begin") token_ = line.at("token");
-        if (kind == "published") published[number_ = line.at("number")] = line;
-        if (kind == "freed") published.erase(line.at("number").get<uint64_t>());
-    }
-    if (token_.empty()) {
-        token_ = random_token();
-        journal_.append({{"kind", "begin"}, {"token", token_}, {"version", 1}}, false);
-    }
-    scratch_.look_for_writers();
-    for (const auto& [number, line] : published) {
-        size_t at = 0;
-        for (const Json& file : line.at("files")) {
-            Item item;
-            item.path = path_of_hex(file.at(0));
-            item.identity.device = file.at(1);
-            item.identity.inode = file.at(2);
-            item.identity.size_bytes = file.at(3);
-            item.identity.mtime_ns = file.at(4);
-            scratch_.remove_recorded(item, aside_name(number, at++));
-        }
-        journal_.append({{"kind", "freed"}, {"number", number}}, false);
-    }
-}
+void Drain::announce(uint64_t process) { journal_->note(start_line(options_, process)); }
 
-void Drain::note(Json line) {
-    try {
-        journal_.append(line, false);
-    } catch (const Error& error) {
-        if (error.status() != Status::NO_SPACE) throw;  // if scratch is full, drain it all the same
-    }
-}
-
-void Drain::announce(uint64_t process) { note(start_line(options_, process)); }
-
-std::string Drain::temporary_name() const { return ".tailrace-drain-" + token_; }
+std::string Drain::temporary_name() const { return ".tailrace-drain-" + journal_->token(); }
 
 void Drain::begin() {
     const std::string temporary = temporary_name();
@@ -137,7 +98,7 @@ void Drain::begin() {
     progress_.early_stopped_because = early_->stopped_because();
     remove_others(options_.target + "/" + temporary, early_->folder());
     work_.emplace(options_.target, temporary);
-    note(start_line(options_, static_cast<uint64_t>(::getpid())));
+    journal_->note(start_line(options_, static_cast<uint64_t>(::getpid())));
 }
 
 DrainProgress Drain::end() {
@@ -145,7 +106,7 @@ DrainProgress Drain::end() {
     work_.reset();
     Json left = Json::array();
     for (const Left& one : progress_.left) left.push_back(Json::array({hex_of_path(one.path), one.why}));
-    note({{"kind", "end"}, {"time_s", std::time(nullptr)}, {"left", std::move(left)}});
+    journal_->note({{"kind", "end"}, {"time_s", std::time(nullptr)}, {"left", std::move(left)}});
     return progress_;
 }
 
@@ -184,7 +145,7 @@ void Drain::carry_or_leave(std::vector<std::string> paths) {
 
 void Drain::note_stop(const Error& error) {
     if (is_stop_requested()) early_->keep();
-    note({{"kind", "stopped"}, {"time_s", std::time(nullptr)}, {"why", error.what()}});
+    journal_->note({{"kind", "stopped"}, {"time_s", std::time(nullptr)}, {"why", error.what()}});
 }
 
 // Delivers the files in `again_`, several times, because they may be open for writing. What cannot be delivered stays in `again_`.
@@ -336,11 +297,9 @@ bool Drain::publish(std::vector<Item>& items) {
 }
 
 void Drain::record(const std::vector<Item>& items) {
-    Json files = Json::array();
     uint64_t count = 0, bytes = 0;
     for (const Item& item : items) {
         const Identity& is = item.identity;
-        files.push_back(Json::array({hex_of_path(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
         if (item.kind == ItemKind::folder) continue;
         ++count;
         if (item.is_torn) progress_.torn.insert(item.target_path());
@@ -352,27 +311,26 @@ void Drain::record(const std::vector<Item>& items) {
     progress_.files += count;
     progress_.bytes += bytes;
     if (options_.sink == "bundle") ++progress_.bundles;
-    journal_.append({{"kind", "published"}, {"number", ++number_}, {"count", count}, {"bytes", bytes}, {"files", std::move(files)}},
-                    true);
+    journal_->append_published(items, count, bytes);
 }
 
 void Drain::free_scratch(std::vector<Item>& items) {
     if (items.empty()) return;
     for (size_t at = 0; at < items.size(); ++at) {
         if (items[at].kind == ItemKind::folder || !scratch_.is_unchanged(items[at])) continue;
-        scratch_.set_aside(items[at], aside_name(number_, at));
+        scratch_.set_aside(items[at], journal_->aside_name(at));
         items[at].is_set_aside = true;
         reach(DrainState::set_aside);
     }
     scratch_.look_for_writers();
     for (size_t at = 0; at < items.size(); ++at) {
         Item& item = items[at];
-        const bool is_gone = item.is_set_aside && scratch_.remove(item, aside_name(number_, at));
+        const bool is_gone = item.is_set_aside && scratch_.remove(item, journal_->aside_name(at));
         if (item.kind != ItemKind::folder && !is_gone) again_.push_back(item.path);  // opened again: deliver it once more
         scratch_.give_up(item);
         reach(DrainState::freed);
     }
-    journal_.append({{"kind", "freed"}, {"number", number_}}, false);
+    journal_->append_freed();
 }
 
 }  // namespace tailrace

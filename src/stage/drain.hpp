@@ -1,9 +1,7 @@
 // The drain: moves closed files from scratch to the target, in shipments.
 #pragma once
 
-#include <chrono>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/journal.hpp"
+#include "stage/drain_journal.hpp"
 #include "stage/early_copies.hpp"
 #include "stage/scratch.hpp"
 #include "stage/sink.hpp"
@@ -76,8 +74,6 @@ public:
     void announce(uint64_t process);
 
 private:
-    void recover();
-    void note(Json line);  // appends to the journal, for `tailrace drain status` and `resume`
     void carry_or_leave(std::vector<std::string> paths);
     void note_stop(const Error& error);
     void try_again_until(double until_s);
@@ -97,12 +93,10 @@ private:
     DrainOptions options_;
     Report report_;
     DrainProgress progress_;
-    std::string token_;
-    std::optional<EarlyCopies> early_;  // set from begin() to end()
-    std::optional<WorkFolder> work_;    // at the target; set from begin() to end(), and from the first give() on
-    Journal journal_;
-    uint64_t number_ = 0;             // the number of the last shipment
-    std::vector<std::string> again_;  // files to try again: they were open for writing, or changed
+    std::optional<EarlyCopies> early_;     // set from begin() to end()
+    std::optional<WorkFolder> work_;       // at the target; set from begin() to end(), and from the first give() on
+    std::optional<DrainJournal> journal_;  // set when the target is there
+    std::vector<std::string> again_;       // files to try again: they were open for writing, or changed
     std::vector<std::string> folders_;
     std::set<FileKey> torn_;  // by device and inode, since a torn file may have several names
 };

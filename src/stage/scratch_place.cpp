@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/shell_word.hpp"
 #include "base/system_error.hpp"
 
 namespace tailrace {
@@ -53,8 +54,8 @@ void check_is_safe(const std::string& named, const std::string& real) {
         const bool others_may = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0;
         if (others_may || (status.st_uid != 0 && status.st_uid != ::geteuid()))
             fail(Status::BAD_CONFIG, "scratch = '", named, "': other users may rename files in ", path,
-                 ", so files in it are not safe: name a folder of your own, or have its owner set the sticky bit (chmod +t ", path,
-                 ")");
+                 ", so files in it are not safe: name a folder of your own, or have its owner set the sticky bit (chmod +t ",
+                 shell_word(path), ")");
         if (folder.empty()) return;
     }
 }

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "../error_of.hpp"
 #include "../temporary_directory.hpp"
@@ -14,11 +17,21 @@ namespace {
 class ScratchPlaceTest : public testing::Test {
 protected:
     void SetUp() override {
-        for (const char* variable : {"SLURM_TMPDIR", "TMPDIR", "LOCALWORKDIR"}) ::unsetenv(variable);
+        for (const char* variable : {"SLURM_TMPDIR", "TMPDIR", "LOCALWORKDIR"}) {
+            const char* const value = std::getenv(variable);
+            before_[variable] = value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+            ::unsetenv(variable);
+        }
+    }
+    // Other tests of the process make their folders in TMPDIR.
+    void TearDown() override {
+        for (const auto& [variable, value] : before_)
+            value ? ::setenv(variable.c_str(), value->c_str(), 1) : ::unsetenv(variable.c_str());
     }
     void set(const char* variable, const std::string& value) { ::setenv(variable, value.c_str(), 1); }
 
     TemporaryDirectory directory_;
+    std::map<std::string, std::optional<std::string>> before_;
 };
 
 TEST_F(ScratchPlaceTest, TheFirstVariableOfABatchSystemThatIsSet) {

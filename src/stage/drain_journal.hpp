@@ -1,0 +1,38 @@
+// What a drain has done so far, in the journal of its scratch folder. A drain that was killed is finished from it, and
+// `tailrace drain status` and `resume` read it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/journal.hpp"
+#include "stage/item.hpp"
+#include "stage/scratch.hpp"
+
+namespace tailrace {
+
+class DrainJournal {
+public:
+    // Removes from scratch what an earlier drain had published, and begins the journal where there is none.
+    explicit DrainJournal(Scratch& scratch);
+
+    const std::string& token() const { return token_; }  // of the scratch folder, in names at the target
+    uint64_t number() const { return number_; }          // of the last shipment that was published; 0: none
+    // The name in the state folder of an item of that shipment, before it is removed.
+    std::string aside_name(size_t at) const;
+
+    // Appends a line that later drains can do without: no line is written if scratch is full.
+    void note(const Json& line);
+    // Appends that the items are at the target, as the next shipment; durable. `count` of them are no folders.
+    void append_published(std::span<const Item> items, uint64_t count, uint64_t bytes);
+    // Appends that the last shipment is gone from scratch.
+    void append_freed();
+
+private:
+    Journal journal_;
+    std::string token_;
+    uint64_t number_ = 0;
+};
+
+}  // namespace tailrace
