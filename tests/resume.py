@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def _digest(contents: dict[str, str]) -> str:
 
 
 class Resume:
-    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum}; and one for each that failed,
+    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum, "seconds": of its three phases}; and one for each that failed,
     with `failed`, the end of what it said: a run that is killed has no summary. Where several processes share the tests out, one of
     them has the reports of all and writes. A line that a kill has cut is passed over."""
 
@@ -76,6 +77,7 @@ class Resume:
         self.writes = writes
         self.sources = Sources(root)
         self.not_passed: set[str] = set()
+        self.seconds: Counter[str] = Counter()  # of each test so far
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         passed = self.passed()
@@ -85,13 +87,14 @@ class Resume:
             items[:] = [item for item in items if item.nodeid not in passed]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
         if not report.passed:
             self.not_passed.add(report.nodeid)
         if report.failed and self.writes:
             self.write(report.nodeid, failed=report.longreprtext[-SAID_CHARACTERS:])
         # Only after its teardown has a test passed; a skipped one has not.
         if self.writes and report.when == "teardown" and report.nodeid not in self.not_passed:
-            self.write(report.nodeid)
+            self.write(report.nodeid, seconds=round(self.seconds[report.nodeid], 1))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.write_line(f"passed with these sources, this time and before: {len(self.passed())} tests ({self.path})")
@@ -105,7 +108,7 @@ class Resume:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.passed():
             session.exitstatus = pytest.ExitCode.OK
 
-    def write(self, test: str, **about: str) -> None:
+    def write(self, test: str, **about: str | float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as record:
             record.write(json.dumps({"test": test, "sources": self.sources.of(test), **about}) + "\n")

@@ -15,20 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tailrace.stage.scratch_folder import COUNTS, COUNTS_FILE
 
-from tests.drain_states import STATES, DrainCase, delivered, files_below, make_files
+from tests.drain_states import STATE_FOLDER, STATES, DrainCase, delivered, files_below, make_files
 
 Make = Callable[[], DrainCase]
 
 
-@pytest.fixture
-def new_case(build_dir: Path, preloaded: Callable[[str], Path]) -> Iterator[Make]:
+@pytest.fixture(params=["alone", "beside a run"])
+def new_case(request: pytest.FixtureRequest, build_dir: Path, preloaded: Callable[[str], Path]) -> Iterator[Make]:
+    """The folder of a run has the lock of its names."""
     memory = Path("/dev/shm")
     home = Path(tempfile.mkdtemp(prefix="tailrace-give-", dir=memory if memory.is_dir() else None))
 
     def made() -> DrainCase:
         folder = Path(tempfile.mkdtemp(dir=home))
-        (folder / "scratch").mkdir(mode=0o700)
+        (folder / "scratch" / STATE_FOLDER).mkdir(mode=0o700, parents=True)
+        (folder / "scratch").chmod(0o700)
+        if request.param == "beside a run":
+            counts = COUNTS.pack(0, 0, 0, b"", 0, 0, 0, b"", 1, 0, 0)
+            (folder / "scratch" / STATE_FOLDER / COUNTS_FILE).write_bytes(counts)
         return DrainCase(build_dir / "bin/tailraced", preloaded("faults/drain"), folder / "scratch", folder / "target")
 
     yield made

@@ -16,7 +16,7 @@ import pytest
 from tailrace.stage import given_names, name_lists
 from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.drain import StageError
-from tailrace.stage.giver import Giver, Outcome, Result
+from tailrace.stage.giver import Giver, Outcome, Purpose, Result
 from tailrace.stage.node_staging import NodeStaging
 from tailrace.stage.order import OtherNodes, StageOrder
 from tailrace.stage.questions import OWN, Questions
@@ -262,6 +262,7 @@ def staging(tmp_path: Path) -> Iterator[NodeStaging]:
         compression="none",
         scratch=str(tmp_path / "scratch"),
         while_running=False,
+        make_room_bytes=0,
         log=str(tmp_path / "log"),
         other_nodes=OtherNodes.ASKED,
     )
@@ -301,7 +302,7 @@ def test_only_closed_files_are_given(staging: NodeStaging, giver: Giver, tmp_pat
     now = (target / "out/closed").stat()
     assert (stat.S_IMODE(now.st_mode), now.st_mtime_ns) == (0o640, 7)
     assert sorted(path.name for path in (scratch / "out").iterdir()) == ["other", "torn"]
-    assert (giver.files, giver.bytes) == (2, len("closedopen"))
+    assert (giver.delivered[Purpose.ASKED].files, giver.delivered[Purpose.ASKED].bytes) == (2, len("closedopen"))
     assert given_names.read(tmp_path / "log", str(target)) == {"out/closed": "n1", "out/open": "n1"}
 
 
@@ -321,7 +322,7 @@ def test_a_folder_that_was_made_again_under_its_name_is_looked_at_anew(staging: 
 def test_a_path_that_is_no_file_on_scratch_is_not_given(giver: Giver, path: str) -> None:
     assert not giver.has(path)
     assert result_of(giver, path).outcome in (Outcome.FAILED, Outcome.GIVEN)
-    assert giver.files == 0
+    assert giver.delivered[Purpose.ASKED].files == 0
 
 
 def test_after_the_death_of_the_drain_the_next_file_is_given(staging: NodeStaging, giver: Giver) -> None:

@@ -127,8 +127,10 @@ def test_where_locks_are_refused_two_runs_do_not_mix(two_runs: Path, tmp_path: P
     first = Process.start(folder, two_runs, options, locks="refused", pause_s=0.2)
     while not (folder / "h.parts" / "writer.json").exists():
         time.sleep(0.01)
+    first.send(signal.SIGSTOP)  # so that it has not ended when the second one starts
     second = Process.start(folder, two_runs, options, locks="refused")
     second.end()
+    first.send(signal.SIGCONT)
     first.end()
     assert (error := second.error()) is not None
     assert error["status"] == "InUse"

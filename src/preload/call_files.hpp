@@ -7,10 +7,10 @@
 
 namespace tailrace::preload::placing {
 
-// Makes a call on a file that should exist.
+// Makes a call on a file that should exist. `changes`: the call changes the file, or opens it for writing.
 template <class Call>
-auto existing(int directory, const char*& path, Call call) {
-    if (staging::is_on()) return staging::existing(directory, path, call);
+auto existing(int directory, const char*& path, Call call, bool changes = false) {
+    if (staging::is_on()) return staging::existing(directory, path, call, changes);
     return is_on() ? placed_existing(directory, path, call) : call();
 }
 
@@ -19,7 +19,7 @@ template <class Call>
 auto opened_file(const staging::Opening& opening, int directory, const char*& path, Call call) {
     if (!is_on()) return call();
     if (staging::is_on() && (opening.creates() || opening.truncates())) return staging::opened_file(opening, directory, path, call);
-    return opening.creates() ? placed_created(directory, path, call) : existing(directory, path, call);
+    return opening.creates() ? placed_created(directory, path, call) : existing(directory, path, call, opening.writes());
 }
 
 // Makes a call that creates a directory or a link. These are not placed: they are made at their own paths.

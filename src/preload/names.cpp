@@ -65,8 +65,8 @@ OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), AT_FDCWD
 OF_PATH(faccessat, access, (int directory, const char* path, int mode, int flags), (directory, path, mode, flags), directory, {})
 OF_NEW_PATH(mkdir, mkdir, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_NEW_PATH(mkdirat, mkdir, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
-OF_PATH(truncate, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
-OF_PATH(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
+OF_ATTRIBUTES(truncate, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
+OF_ATTRIBUTES(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
 OF_DESCRIPTOR(ftruncate, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 

@@ -24,13 +24,15 @@ Result failed(int code) {
 constexpr uint32_t kHasAsked = kMostLinks + 1;
 
 // Makes a call on a file that should exist. A link below the base may lead to a file on scratch, where the kernel does not find it.
-// A file that this node does not have may be on another node.
+// A file that this node does not have may be on another node. `changes`: the call changes the file, or opens it for writing.
 template <class Call>
-[[gnu::noinline]] auto existing(int directory, const char*& path, Call call, uint32_t links = 0) -> decltype(call()) {
+[[gnu::noinline]] auto existing(int directory, const char*& path, Call call, bool changes = false, uint32_t links = 0)
+    -> decltype(call()) {
     const char* const logical = path;
     int first_code = 0;
     bool is_inside = false;
     {
+        const ChangingNames changing(changes);
         const StagedPath staged(directory, path);
         is_inside = staged.is_inside();
         if (staged.is_file()) {
@@ -47,11 +49,11 @@ template <class Call>
     char next[kStagedRoom];
     if (links < kMostLinks && read_link(directory, path, next)) {
         path = next;
-        result = existing(directory, path, call, links + 1);
+        result = existing(directory, path, call, changes, links + 1);
         path = logical;
         if (!placing::is_absent(result)) return result;
     } else if (links <= kMostLinks && asks_other_nodes(directory, path)) {
-        return existing(directory, path, call, kHasAsked);
+        return existing(directory, path, call, changes, kHasAsked);
     }
     errno = code;
     return result;
@@ -70,9 +72,11 @@ template <class Call>
 [[gnu::noinline]] auto opened_file(const Opening& opening, int directory, const char*& path, Call call, uint32_t links = 0)
     -> decltype(call()) {
     const char* const logical = path;
+    ChangingNames changing;
     StagedPath staged(directory, path);
     const Choice choice = staged.choose(opening);
     char next[kStagedRoom];
+    if (choice != Choice::scratch) changing.end();
     if (choice == Choice::link && links < kMostLinks && read_link(directory, path, next)) {
         path = next;
         auto result = opened_file(opening, directory, path, call, links + 1);
@@ -88,6 +92,7 @@ template <class Call>
         const bool is_full = (errno == ENOSPC || errno == EDQUOT) && !staged.is_file();
         staged.take_back(is_full);
         if (!is_full && !placing::is_absent(result)) return result;
+        changing.end();
     }
     return opening.creates() ? placing::placed_created(directory, path, call) : placing::placed_existing(directory, path, call);
 }
@@ -108,6 +113,7 @@ template <class Call>
 [[gnu::noinline]] int removed(int directory, const char*& path, bool takes_files, bool takes_folders, Call call) {
     const char* const logical = path;
     {
+        const ChangingNames changing;
         const StagedPath staged(directory, path);
         if (staged.is_file()) {
             const int64_t hidden = takes_files ? remove_at(directory, path, 0) : 0;
@@ -131,7 +137,7 @@ template <class Call>
 // depend on them.
 template <class Call>
 [[gnu::noinline]] int attributed(int directory, const char*& path, Call call) {
-    const int result = existing(directory, path, call);
+    const int result = existing(directory, path, call, true);
     if (result != 0) return result;
     const char* const logical = path;
     const StagedPath staged(directory, path);
@@ -167,6 +173,7 @@ bool move_folder(const StagedPath& from, const StagedPath& to);
 template <class Call>
 [[gnu::noinline]] int two_of_this_node(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory,
                                        const char*& to, Call call) {
+    ChangingNames changing;
     const StagedPath staged_from(from_directory, from), staged_to(to_directory, to);
     const TwoPaths paths = {from_directory, from, to_directory, to};
     switch (is_link ? step_of_link(paths, staged_from, staged_to) : step_of_rename(paths, staged_from, staged_to, flags)) {
@@ -178,6 +185,7 @@ template <class Call>
             if (placing::is_absent(result) && staged_to.make_folders()) result = call();
             from = paths.from;
             to = paths.to;
+            changing.end();
             if (result == 0 && !is_link) staged_to.deliver_if_given();
             return result;
         }
@@ -220,6 +228,7 @@ template <class Call>
     char* const logical = name;
     for (int times = 0; times < kMostTimes; ++times) {
         char text[kStagedRoom];
+        const ChangingNames changing;
         StagedPath staged(AT_FDCWD, logical);
         if (staged.is_file() || staged.choose({O_WRONLY | O_CREAT | O_EXCL}) != Choice::scratch) return false;
         const size_t bytes = strlen(staged.scratch());

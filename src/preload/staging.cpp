@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 
+#include "place/scratch_counts.hpp"
 #include "preload/ask.hpp"
 #include "preload/placing.hpp"
 #include "trace/log.hpp"
@@ -22,16 +23,7 @@ namespace raw = trace::raw;
 
 constexpr char kDrainFolder[] = ".tailrace-drain", kCounts[] = "/.tailrace-drain/counts";
 
-// Counts over all processes of the node, in a shared file that python/tailrace/stage/scratch_folder.py reads.
-struct Counts {
-    std::atomic<uint64_t> on_scratch, at_target;  // files that match a pattern; at_target: because scratch was too full
-    std::atomic<uint32_t> has_first;
-    char first[1024];  // the first path that went to the target; no zero byte if it is longer
-    std::atomic<uint32_t> has_first_unanswered;
-    std::atomic<uint64_t> unanswered;       // names that were absent, while a node that may have them did not answer
-    std::atomic<uint32_t> agent_is_silent;  // the last question on this node had no answer in time
-    char first_unanswered[1024];
-};
+using Counts = place::ScratchCounts;
 constinit std::atomic<Counts*> counts = nullptr;
 
 // A cache of folders whose path is their real path, by a hash of it.
@@ -184,7 +176,7 @@ Opening opening_of(const char* mode) {
     const int exclusive = strchr(mode, 'x') != nullptr ? O_EXCL : 0;
     if (*mode == 'w') return {O_WRONLY | O_CREAT | O_TRUNC | exclusive};
     if (*mode == 'a') return {O_WRONLY | O_CREAT | O_APPEND | exclusive};
-    return {};
+    return {strchr(mode, '+') != nullptr ? O_RDWR : O_RDONLY};
 }
 
 void begin(const place::Rules& rules, const char* path) {
@@ -202,6 +194,24 @@ void begin(const place::Rules& rules, const char* path) {
     set_given_folder(path);
     ask::begin(scratch);
     has_scratch.store(true, std::memory_order_release);
+}
+
+ChangingNames::ChangingNames(bool is_wanted) {
+    Counts* const all = is_wanted ? counts.load(std::memory_order_relaxed) : nullptr;
+    if (all == nullptr || all->names.is_needed.load(std::memory_order_relaxed) == 0) return;
+    lock_ = &all->names;
+    while (true) {
+        lock_->changing.fetch_add(1);
+        if (lock_->held_until_ns.load() <= trace::now_ns()) return;
+        lock_->changing.fetch_sub(1);
+        constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 50'000};
+        raw::call(SYS_nanosleep, raw::address(&kPause));
+    }
+}
+
+void ChangingNames::end() {
+    if (lock_ != nullptr) lock_->changing.fetch_sub(1);
+    lock_ = nullptr;
 }
 
 void forget_folders() { generation.fetch_add(1, std::memory_order_relaxed); }

@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "place/scratch_counts.hpp"
 #include "place/stage.hpp"
 
 namespace tailrace::preload::staging {
@@ -23,6 +24,7 @@ struct Opening {
     bool creates() const { return (flags & O_CREAT) != 0; }
     bool truncates() const { return (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY; }
     bool is_exclusive() const { return creates() && (flags & O_EXCL) != 0; }
+    bool writes() const { return (flags & O_ACCMODE) != O_RDONLY; }
     bool follows() const { return (flags & O_NOFOLLOW) == 0; }
 };
 // The flags that a mode of fopen() means.
@@ -32,6 +34,19 @@ Opening opening_of(const char* mode);
 void begin(const place::Rules& rules, const char* path);
 // Forgets cached real paths of folders, because links may have changed.
 void forget_folders();
+
+// While it exists, no drain gives a file on scratch its name at the target. Where `is_wanted` is false, and where files are not
+// delivered while the program runs, it does nothing. It must not exist while another node or the drain is asked for something.
+class ChangingNames {
+public:
+    explicit ChangingNames(bool is_wanted = true);
+    ChangingNames(const ChangingNames&) = delete;
+    ~ChangingNames() { end(); }
+    void end();
+
+private:
+    place::NamesLock* lock_ = nullptr;
+};
 
 constexpr uint64_t kStagedRoom = 4096 + 256;
 

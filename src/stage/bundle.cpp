@@ -93,9 +93,13 @@ public:
         const bool is_compressed = place_.zstd_level > 0;
         const std::string name = place_.target + "/" + place_.name;
         rename_path(path_, text(name, is_compressed ? kCompressedEnding : kEnding));
-        sync_directory(place_.target);
         // A drain that was killed here may have made this bundle in the other form. Its files are in this one.
-        ::unlink(text(name, is_compressed ? kEnding : kCompressedEnding).c_str());
+        other_form_ = text(name, is_compressed ? kEnding : kCompressedEnding);
+    }
+
+    void sync_names() override {
+        sync_directory(place_.target);
+        ::unlink(other_form_.c_str());
     }
 
     void abandon() noexcept override { ::unlink(path_.c_str()); }
@@ -194,6 +198,7 @@ private:
 
     SinkPlace place_;
     std::string path_;
+    std::string other_form_;  // the path that the bundle would have in the other form, compressed or not
     Descriptor file_;
     std::vector<char> buffer_;
     size_t filled_ = 0;

@@ -69,6 +69,9 @@ Json start_line(const DrainOptions& options, uint64_t process) {
             {"compression", options.compression}};
 }
 
+// Whether an error of a shipment would also be that of each of its files alone.
+bool is_for_all(Status status) { return status == Status::NO_SPACE || status == Status::STOPPED || status == Status::IN_USE; }
+
 }  // namespace
 
 Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
@@ -77,6 +80,18 @@ Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
     make_directories(options_.target);
     options_.target = std::filesystem::absolute(options_.target);
     journal_.emplace(scratch);
+    end_begun();
+}
+
+// Ends shipments of a killed drain that had set files aside: by then all files of the shipment had their names at the target. Where the
+// program has removed one since, its name is given back, because it may also be a name that the target has lost.
+void Drain::end_begun() {
+    for (const auto& [name, path] : journal_->begun()) {
+        const std::string at_target = options_.target + "/" + path;
+        const bool is_at_target = path_exists(at_target);
+        if (is_at_target) sync_directory(std::filesystem::path(at_target).parent_path());
+        scratch_.end_set_aside(path, name, is_at_target);
+    }
 }
 
 SinkPlace Drain::place() const {
@@ -161,6 +176,9 @@ void Drain::try_again_until(double until_s) {
 
 Given Drain::give(const std::vector<std::string>& paths) {
     if (!work_) work_.emplace(options_.target, temporary_name());
+    if (!names_) names_ = names_lock_of(scratch_.state_path());
+    constexpr size_t kFilesAtOnce = 32;  // the program waits while they get their names
+    options_.shipment_files = std::min(options_.shipment_files, kFilesAtOnce);
     scratch_.forget_parent();
     progress_ = {};
     again_ = paths;
@@ -180,7 +198,7 @@ void Drain::carry(std::span<const std::string> paths) {
             ship(paths);
             return;
         } catch (const Error& error) {
-            if (error.status() == Status::NO_SPACE || error.status() == Status::STOPPED || is_stop_requested()) throw;
+            if (is_for_all(error.status()) || is_stop_requested()) throw;
             ++progress_.copied_again;
             if (times < kMostTimes) continue;
             if (paths.size() == 1) {
@@ -281,11 +299,12 @@ bool Drain::publish(std::vector<Item>& items) {
         reach(DrainState::synced);
         sink->compare();
         reach(DrainState::compared);
-        if (!drop_changed(items)) {
+        if (names_) journal_->append_begun(items);
+        if (!publish_names(items, *sink)) {
             sink->abandon();
             return false;
         }
-        sink->publish();
+        sink->sync_names();
     } catch (...) {
         sink->abandon();
         throw;
@@ -294,6 +313,26 @@ bool Drain::publish(std::vector<Item>& items) {
     record(items);
     reach(DrainState::recorded);
     return true;
+}
+
+// Gives the copies their names, if no file has changed. While the program runs, it sees each file on scratch or at the target, and makes,
+// removes or renames none meanwhile. False: files changed, and were removed from the shipment.
+bool Drain::publish_names(std::vector<Item>& items, Sink& sink) {
+    std::optional<HeldNames> held;
+    if (names_) held.emplace(names_);
+    if (!drop_changed(items)) return false;
+    sink.publish();
+    if (held) set_aside(items);
+    return true;
+}
+
+void Drain::set_aside(std::vector<Item>& items) {
+    for (size_t at = 0; at < items.size(); ++at) {
+        if (items[at].kind == ItemKind::folder || items[at].is_set_aside || !scratch_.is_unchanged(items[at])) continue;
+        scratch_.set_aside(items[at], journal_->aside_name(at));
+        items[at].is_set_aside = true;
+        reach(DrainState::set_aside);
+    }
 }
 
 void Drain::record(const std::vector<Item>& items) {
@@ -316,12 +355,7 @@ void Drain::record(const std::vector<Item>& items) {
 
 void Drain::free_scratch(std::vector<Item>& items) {
     if (items.empty()) return;
-    for (size_t at = 0; at < items.size(); ++at) {
-        if (items[at].kind == ItemKind::folder || !scratch_.is_unchanged(items[at])) continue;
-        scratch_.set_aside(items[at], journal_->aside_name(at));
-        items[at].is_set_aside = true;
-        reach(DrainState::set_aside);
-    }
+    set_aside(items);
     scratch_.look_for_writers();
     for (size_t at = 0; at < items.size(); ++at) {
         Item& item = items[at];

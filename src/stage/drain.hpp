@@ -11,6 +11,7 @@
 
 #include "stage/drain_journal.hpp"
 #include "stage/early_copies.hpp"
+#include "stage/held_names.hpp"
 #include "stage/scratch.hpp"
 #include "stage/sink.hpp"
 #include "stage/work_folder.hpp"
@@ -65,8 +66,8 @@ public:
     const DrainProgress& deliver(std::vector<std::string> paths);
     DrainProgress end();
 
-    // Delivers these files while the program runs, because processes of other nodes want to open them. Files that do not exist are
-    // ignored. Copies that were made early are not used, because another process has them.
+    // Delivers these files while the program runs. Files that do not exist are ignored. Copies that were made early are not used, because
+    // another process has them.
     Given give(const std::vector<std::string>& paths);
 
     // Writes to the journal where the files are to be delivered. `process`: the number of a process that will drain them at its
@@ -84,6 +85,9 @@ private:
     bool publish(std::vector<Item>& items);
     bool copy(std::vector<Item>& items, Sink& sink);
     bool drop_changed(std::vector<Item>& items);
+    bool publish_names(std::vector<Item>& items, Sink& sink);
+    void set_aside(std::vector<Item>& items);
+    void end_begun();
     void record(const std::vector<Item>& items);
     void free_scratch(std::vector<Item>& items);
     SinkPlace place() const;
@@ -98,6 +102,7 @@ private:
     std::optional<DrainJournal> journal_;  // set when the target is there
     std::vector<std::string> again_;       // files to try again: they were open for writing, or changed
     std::vector<std::string> folders_;
+    SharedNames names_;       // set in give(): the program runs, and changes names on scratch
     std::set<FileKey> torn_;  // by device and inode, since a torn file may have several names
 };
 

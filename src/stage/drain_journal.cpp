@@ -12,19 +12,39 @@ namespace {
 
 std::string aside_name_of(uint64_t number, size_t at) { return text(number, "-", at); }
 
+Json files_of(std::span<const Item> items) {
+    Json files = Json::array();
+    for (const Item& item : items) {
+        const Identity& is = item.identity;
+        files.push_back(Json::array({hex_of_path(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
+    }
+    return files;
+}
+
 }  // namespace
 
 DrainJournal::DrainJournal(Scratch& scratch) : journal_(scratch.state_path() + "/journal.jsonl") {
-    std::map<uint64_t, Json> published;
+    std::map<uint64_t, Json> published, begun;
     for (const Json& line : read_journal(scratch.state_path() + "/journal.jsonl").lines) {
         const std::string kind = line.value("kind", "");
         if (kind == "begin") token_ = line.at("token");
-        if (kind == "published") published[number_ = line.at("number")] = line;
-        if (kind == "freed") published.erase(line.at("number").get<uint64_t>());
+        if (kind == "begun") begun[number_ = line.at("number")] = line;
+        if (kind == "published") {
+            published[number_ = line.at("number")] = line;
+            begun.erase(number_);
+        }
+        if (kind == "freed") {
+            published.erase(line.at("number").get<uint64_t>());
+            begun.erase(line.at("number").get<uint64_t>());
+        }
     }
     if (token_.empty()) {
         token_ = random_token();
         journal_.append({{"kind", "begin"}, {"token", token_}, {"version", 1}}, false);
+    }
+    for (const auto& [number, line] : begun) {
+        size_t at = 0;
+        for (const Json& file : line.at("files")) begun_[aside_name_of(number, at++)] = path_of_hex(file.at(0));
     }
     scratch.look_for_writers();
     for (const auto& [number, line] : published) {
@@ -52,13 +72,15 @@ void DrainJournal::note(const Json& line) {
     }
 }
 
+void DrainJournal::append_begun(std::span<const Item> items) {
+    journal_.append({{"kind", "begun"}, {"number", ++number_}, {"files", files_of(items)}}, true);
+    has_begun_ = true;
+}
+
 void DrainJournal::append_published(std::span<const Item> items, uint64_t count, uint64_t bytes) {
-    Json files = Json::array();
-    for (const Item& item : items) {
-        const Identity& is = item.identity;
-        files.push_back(Json::array({hex_of_path(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
-    }
-    journal_.append({{"kind", "published"}, {"number", ++number_}, {"count", count}, {"bytes", bytes}, {"files", std::move(files)}},
+    if (!has_begun_) ++number_;
+    has_begun_ = false;
+    journal_.append({{"kind", "published"}, {"number", number_}, {"count", count}, {"bytes", bytes}, {"files", files_of(items)}},
                     true);
 }
 

@@ -61,10 +61,13 @@ public:
     }
 
     void publish() override {
-        std::set<std::string> folders;
-        for (const Copy& copy : copies_) publish_one(copy, folders);
-        for (const std::string& folder : folders) sync_directory(place_.target + "/" + folder);
+        for (const Copy& copy : copies_) publish_one(copy);
         copies_.clear();
+    }
+
+    void sync_names() override {
+        for (const std::string& folder : folders_) sync_directory(place_.target + "/" + folder);
+        folders_.clear();
     }
 
     void abandon() noexcept override {
@@ -105,7 +108,7 @@ private:
         if (::futimens(file, times) != 0) fail_system("set the time of", path_of(item), errno);
     }
 
-    void publish_one(const Copy& copy, std::set<std::string>& folders) {
+    void publish_one(const Copy& copy) {
         const Item& item = *copy.item;
         std::string name;
         // Follow symbolic links within the target, because the user has made them.
@@ -124,15 +127,16 @@ private:
         } else {
             rename_path(item.early_use == EarlyUse::none ? place_.temporary + "/" + copy.name : item.early_path, path);
         }
-        folders.insert(".");
+        folders_.insert(".");
         for (size_t end = folder.size(); end != std::string::npos && end > 0; end = folder.rfind('/', end - 1))
-            folders.insert(folder.substr(0, end));
+            folders_.insert(folder.substr(0, end));
     }
 
     SinkPlace place_;
     Descriptor target_, temporary_;
     std::vector<char> buffer_;
     std::vector<Copy> copies_;
+    std::set<std::string> folders_;  // in which names were made that are not synced yet
 };
 
 }  // namespace

@@ -233,6 +233,12 @@ void Scratch::remove_recorded(const Item& recorded, const std::string& name) {
     }
 }
 
+void Scratch::end_set_aside(const std::string& path, const std::string& name, bool is_at_target) {
+    if (::faccessat(removing_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (!is_at_target) return give_name_back(path, name);
+    if (::unlinkat(removing_.get(), name.c_str(), 0) != 0) fail_system("remove", state_path() + "/removing/" + name, errno);
+}
+
 void Scratch::remove_folder(const std::string& path) {
     std::string name;
     const int parent = parent_of(path, name);

@@ -1,5 +1,5 @@
-// The destination of a shipment. The drain calls add() for each item, then sync(), compare() and publish(), or abandon() at any
-// time. To add a sink: derive from Sink, and add it to kSinks in sink.cpp. All throw Error.
+// The destination of a shipment. The drain calls add() for each item, then sync(), compare(), publish() and sync_names(), or abandon()
+// at any time before publish(). To add a sink: derive from Sink, and add it to kSinks in sink.cpp. All throw Error.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ public:
     virtual void add(Item& item) = 0;     // copies the bytes, and sets item.sum
     virtual void sync() = 0;              // makes sure that the added items are on the device
     virtual void compare() = 0;           // reads the items from the device, not the page cache; throws CORRUPT if they differ
-    virtual void publish() = 0;           // gives the files their final names, and syncs these
+    virtual void publish() = 0;           // gives the files their final names
+    virtual void sync_names() = 0;        // makes sure that the names are on the device
     virtual void abandon() noexcept = 0;  // removes what is not published
 };
 

@@ -1,6 +1,7 @@
 #include "trace/log.hpp"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "environment/variables.hpp"
@@ -83,6 +84,17 @@ bool begin_log(ProcessState& process) {
     return records ? &process : nullptr;
 }
 
+// Where the process has other threads, sleeps for a moment: one of them may have made a call that the kernel has counted, and not recorded
+// it yet, and it would not do so after the end of the process.
+void let_threads_record() {
+    struct stat tasks;
+    constexpr nlink_t kOfOneThread = 3;
+    if (raw::call(SYS_newfstatat, AT_FDCWD, raw::address("/proc/self/task"), raw::address(&tasks), 0) != 0) return;
+    if (tasks.st_nlink <= kOfOneThread) return;
+    constexpr timespec kMoment = {.tv_sec = 0, .tv_nsec = 1'000'000};
+    raw::call(SYS_nanosleep, raw::address(&kMoment));
+}
+
 }  // namespace
 
 ProcessState* recording_process() {
@@ -149,6 +161,7 @@ void end_log() {
     process->header->counts.end = counts.process;
     process->header->thread_counts.end = counts.thread;
     process->header->time.end = now();
+    let_threads_record();
 }
 
 void add_own_reads(const KernelCounts& counts) {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailrace.quantities import bytes_text
 from tailrace.toml_table import Table, TomlError, read_toml
 
 SINKS = ("mirror", "bundle")
@@ -35,6 +36,7 @@ class StageRules:
     compression: str  # of bundles: none, zstd or zstd:N
     min_free_bytes: int  # of scratch; with less, new files are made at the target
     while_running: bool  # closed files are copied to the target while the program runs
+    make_room_bytes: int  # with less free on scratch, closed files are delivered while the program runs; 0: none is
     ask_other_nodes: bool  # files that a process does not find are looked for on the other nodes of the run
 
     @property
@@ -104,10 +106,28 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         compression,
         _bytes(table, "min_free", DEFAULT_MIN_FREE),
         table.flag("while_running", False),
+        _make_room(table, sink),
         table.flag("ask_other_nodes", True),
     )
     table.refuse_unknown()
     return rules
+
+
+def _make_room(table: Table, sink: str) -> int:
+    if "make_room" not in table.values:
+        return 0
+    room, least = _bytes(table, "make_room", "0"), _bytes(table, "min_free", DEFAULT_MIN_FREE)
+    if sink == "bundle":
+        raise table.fail("make_room", 'is only for sink = "mirror": files in a bundle cannot be opened by the program; remove it')
+    if table.flag("while_running", False):
+        raise table.fail(
+            "make_room", "delivers closed files while the program runs, and while_running copies them: remove one of them"
+        )
+    if room <= least:
+        raise table.fail(
+            "make_room", f"must be more than min_free ({bytes_text(least)}): below that, files are made at their target"
+        )
+    return room
 
 
 def _pattern(table: Table, written: str) -> str:

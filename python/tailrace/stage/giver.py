@@ -1,4 +1,4 @@
-"""Delivers closed files of this node while the program runs, because processes of other nodes want to open them."""
+"""Delivers closed files of this node while the program runs: processes of other nodes want to open them, or scratch needs room."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from tailrace.stage import given_names
 from tailrace.stage.drain import StageError, program
-from tailrace.stage.order import StageOrder
+from tailrace.stage.order import OtherNodes, StageOrder
 from tailrace.stage.scratch_folder import STATE
 
 STILL_S = 2.0  # time between calls of `still`
@@ -28,6 +28,19 @@ class Outcome(Enum):
     GIVEN = "given"  # the file is at its target, or was not there any more
     NOT_WHOLE = "not whole"  # a process has it open for writing, or was killed when it had
     FAILED = "failed"
+
+
+class Purpose(Enum):
+    """Why a file is delivered."""
+
+    ASKED = "asked"  # a process of another node wants it
+    ROOM = "room"  # scratch has not enough room
+
+
+@dataclass
+class Sum:
+    files: int = 0
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,7 @@ class _Job:
     path: str
     done: Callable[[Result], None]
     still: Callable[[], None]
+    purpose: Purpose
 
 
 class Giver:
@@ -48,7 +62,8 @@ class Giver:
 
     def __init__(self, scratch: str, order: StageOrder, node: str) -> None:
         self._scratch, self._base, self._log, self._node = scratch, order.base, Path(order.log), node
-        self.files, self.bytes = 0, 0  # delivered
+        self.delivered = {purpose: Sum() for purpose in Purpose}
+        self._is_noted = order.other_nodes is OtherNodes.ASKED
         self._torn: Callable[[], frozenset[str]] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None: there are no more
@@ -68,12 +83,12 @@ class Giver:
         except (OSError, ValueError):
             return False
 
-    def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+    def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None], purpose: Purpose = Purpose.ASKED) -> None:
         """Delivers the file, then calls `done`. Until then calls `still` every STILL_S seconds. Does not wait."""
         if self._is_over.is_set() or not _is_below(path):
             done(Result(Outcome.FAILED, "the run has ended"))
         else:
-            self._jobs.put(_Job(path, done, still))
+            self._jobs.put(_Job(path, done, still, purpose))
 
     def end(self) -> None:
         """Ends when the files that were asked for before are delivered."""
@@ -95,30 +110,33 @@ class Giver:
                     jobs.append(self._jobs.get_nowait())
             is_last = None in jobs
             self._working = [job for job in jobs if job is not None]
-            if self._working:
-                self._give_all(self._working)
+            for purpose in Purpose:
+                self._give_all([job for job in self._working if job.purpose is purpose], purpose)
             self._working = ()
         self._end_process()
 
-    def _give_all(self, jobs: Sequence[_Job]) -> None:
+    def _give_all(self, jobs: Sequence[_Job], purpose: Purpose) -> None:
+        if not jobs:
+            return
         paths = list(dict.fromkeys(job.path for job in jobs if self.has(job.path)))
         try:
-            results = self._deliver(paths)
+            results = self._deliver(paths, self.delivered[purpose])
         except Exception as error:  # processes wait for an answer, whatever has happened
             results = dict.fromkeys(paths, Result(Outcome.FAILED, str(error)))
         for job in jobs:
             job.done(results.get(job.path, Result(Outcome.GIVEN)))
 
-    def _deliver(self, paths: Sequence[str]) -> dict[str, Result]:
+    def _deliver(self, paths: Sequence[str], to: Sum) -> dict[str, Result]:
         torn = self._torn_names() if paths else frozenset()
         whole = [path for path in paths if path not in torn]
         results = {path: Result(Outcome.NOT_WHOLE) for path in paths if path in torn}
         if not whole:
             return results
-        for path in whole:
-            given_names.note(self._log, self._node, path)  # before anybody can open the file at the target
+        if self._is_noted:
+            for path in whole:
+                given_names.note(self._log, self._node, path)  # before anybody can open the file at the target
         try:
-            results |= self._carry(whole)
+            results |= self._carry(whole, to)
         except BaseException:
             self._forget(whole)
             raise
@@ -126,7 +144,7 @@ class Giver:
         return results
 
     def _forget(self, paths: Sequence[str]) -> None:
-        for path in paths:
+        for path in paths if self._is_noted else ():
             given_names.forget(self._log, path)
 
     def _torn_names(self) -> frozenset[str]:
@@ -136,7 +154,7 @@ class Giver:
             self._torn = TornSoFar(Path(self._base), self._log).names
         return self._torn()
 
-    def _carry(self, paths: Sequence[str]) -> dict[str, Result]:
+    def _carry(self, paths: Sequence[str], to: Sum) -> dict[str, Result]:
         """The results of those that were not delivered. Raises StageError, OSError."""
         process = self._running()
         assert process.stdin is not None
@@ -153,8 +171,8 @@ class Giver:
         answer = json.loads(line)
         if "why" in answer or answer["kind"] == "error":
             raise StageError(answer.get("why") or answer["message"])
-        self.files += answer["files"]
-        self.bytes += answer["bytes"]
+        to.files += answer["files"]
+        to.bytes += answer["bytes"]
         results = {_name(one): Result(Outcome.NOT_WHOLE) for one in answer["open"]}
         return results | {_name(one["path"]): Result(Outcome.FAILED, one["why"]) for one in answer["left"]}
 

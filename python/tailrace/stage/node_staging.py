@@ -16,8 +16,9 @@ from tailrace.stage import drain, name_lists
 from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.beside import Beside
 from tailrace.stage.drain import Progress, StageError, Stop
-from tailrace.stage.giver import Giver, Outcome, Result
+from tailrace.stage.giver import Giver, Outcome, Purpose, Result, Sum
 from tailrace.stage.order import OtherNodes, StageOrder
+from tailrace.stage.room_maker import RoomMaker
 from tailrace.stage.scratch_folder import Folders, ScratchFolder, chosen_scratch, files_of
 
 CLOSING_S = 10.0  # seconds to wait for files that a process still has open for writing after the command has ended
@@ -39,6 +40,9 @@ class Look:
     folder_times: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of the target, before files are made in them
     given_files: int = 0  # delivered while the program ran, because other nodes had asked for them
     given_bytes: int = 0
+    room_files: int = 0  # delivered while the program ran, because scratch had not enough room
+    room_bytes: int = 0
+    room_stopped_because: str = ""  # why no more were
     unanswered: int = 0  # names that its processes did not find while some node did not answer
     first_unanswered: str = ""
 
@@ -71,14 +75,17 @@ class NodeStaging:
     def __init__(self, order: StageOrder) -> None:
         self.order = order
         self.node = os.uname().nodename
-        self._scratch = ScratchFolder(chosen_scratch(expanded_scratch(order.scratch)), order.base)
+        self._scratch = ScratchFolder(
+            chosen_scratch(expanded_scratch(order.scratch)), order.base, delivers_while_running=order.delivers_while_running
+        )
         try:
             self._scratch.announce(order)
         except BaseException:
             self._scratch.remove()
             raise
         self._beside: Beside | None = None
-        self._giver: Giver | None = None  # set if the nodes of this run ask each other
+        self._giver: Giver | None = None  # set if files may leave scratch while the program runs
+        self._room: RoomMaker | None = None
         self._socket: AskSocket | None = None
 
     @property
@@ -91,9 +98,14 @@ class NodeStaging:
         processes of this node do not find; None: there is no other node."""
         if self.order.while_running:
             self._beside = Beside(self._scratch.path, self.order.target)
-        if ask is None or self.order.other_nodes is not OtherNodes.ASKED:
+        is_asked = ask is not None and self.order.other_nodes is OtherNodes.ASKED
+        if not (is_asked or self.order.make_room_bytes):
             return
         giver = self._giver = Giver(self._scratch.path, self.order, self.node)
+        if self.order.make_room_bytes:
+            self._room = RoomMaker(self._scratch.path, self.order.make_room_bytes, giver)
+        if ask is None or not is_asked:
+            return
 
         def take(kind: Kind, path: str, client: Client) -> None:
             if kind is Kind.OTHERS:
@@ -118,6 +130,8 @@ class NodeStaging:
         """Of the time while the program runs."""
         if self._socket is not None:
             self._socket.end()
+        if self._room is not None:
+            self._room.end()
         if self._giver is not None:
             self._giver.end()
         if self._beside is not None:
@@ -136,6 +150,7 @@ class NodeStaging:
         if self.order.is_one_of_several:
             name_lists.write(Path(self.order.log), self.node, name_lists.names_on(self._scratch.path))
         counted = self._scratch.counted()
+        sums = {purpose: Sum() for purpose in Purpose} if self._giver is None else self._giver.delivered
         times = Folders(self._scratch.path, self.order.base).times if self.order.sink == "mirror" else {}
         return Look(
             status["staged_files"],
@@ -144,8 +159,11 @@ class NodeStaging:
             counted.first,
             self._scratch.is_full(),
             times,
-            0 if self._giver is None else self._giver.files,
-            0 if self._giver is None else self._giver.bytes,
+            sums[Purpose.ASKED].files,
+            sums[Purpose.ASKED].bytes,
+            sums[Purpose.ROOM].files,
+            sums[Purpose.ROOM].bytes,
+            "" if self._room is None else self._room.stopped_because,
             counted.unanswered,
             counted.first_unanswered,
         )

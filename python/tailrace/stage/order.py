@@ -29,12 +29,18 @@ class StageOrder:
     compression: str
     scratch: str  # as the user has written it: variables have the values of the node
     while_running: bool
+    make_room_bytes: int  # with less free on scratch, closed files are delivered while the program runs; 0: none is
     log: str  # the folder of the run's log; all nodes have it
     other_nodes: OtherNodes
 
     @property
     def is_one_of_several(self) -> bool:
         return self.other_nodes is not OtherNodes.NONE
+
+    @property
+    def delivers_while_running(self) -> bool:
+        """Whether files may leave scratch while the program runs."""
+        return self.make_room_bytes > 0 or self.other_nodes is OtherNodes.ASKED
 
     @staticmethod
     def of(rules: StageRules, log: Path, *, is_one_of_several: bool) -> StageOrder:
@@ -46,6 +52,7 @@ class StageOrder:
             rules.compression,
             rules.scratch_as,
             rules.while_running,
+            rules.make_room_bytes,
             str(log),
             OtherNodes.NONE if not is_one_of_several else OtherNodes.ASKED if rules.ask_other_nodes else OtherNodes.THERE,
         )

@@ -25,7 +25,7 @@ STATE = ".tailrace-drain"
 FULL_BYTES = 64 << 10
 RUN_FILE, COUNTS_FILE, LOCK_FILE = "run.json", "counts", "lock"
 COPIES_FILE = "early.jsonl"  # src/stage/early_copies.cpp
-COUNTS = struct.Struct("<QQI1024sIQI1024s")  # src/preload/staging.cpp writes it
+COUNTS = struct.Struct("<QQI1024sIQI1024s4xIIQ")  # src/place/scratch_counts.hpp
 
 
 def chosen_scratch(named: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -54,9 +54,10 @@ class Counted:
 
 
 class ScratchFolder:
-    """The folder of a run. It is locked until `release`: the lock shows that the run writes to it. Raises StageError."""
+    """The folder of a run. It is locked until `release`: the lock shows that the run writes to it. `delivers_while_running`: files may
+    leave it while the program runs. Raises StageError."""
 
-    def __init__(self, parent: str, base: str) -> None:
+    def __init__(self, parent: str, base: str, *, delivers_while_running: bool = False) -> None:
         real = os.path.realpath(parent)
         _check_place(parent, real, base)
         try:
@@ -68,7 +69,7 @@ class ScratchFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(self._lock, f"{os.uname().nodename} {os.getpid()}\n".encode())
             with open(os.path.join(self.state, COUNTS_FILE), "xb") as file:
-                file.write(bytes(COUNTS.size + 64))
+                file.write(COUNTS.pack(0, 0, 0, b"", 0, 0, 0, b"", int(delivers_while_running), 0, 0))
             is_ours = os.stat(self.path)
         except OSError as error:
             raise StageError(
@@ -86,7 +87,7 @@ class ScratchFolder:
 
     def counted(self) -> Counted:
         with open(os.path.join(self.state, COUNTS_FILE), "rb") as file:
-            on_scratch, at_target, _, first, _, unanswered, _, first_unanswered = COUNTS.unpack(file.read(COUNTS.size))
+            on_scratch, at_target, _, first, _, unanswered, _, first_unanswered, *_ = COUNTS.unpack(file.read(COUNTS.size))
         return Counted(on_scratch, at_target, _path(first), unanswered, _path(first_unanswered))
 
     def is_full(self) -> bool:

@@ -157,12 +157,20 @@ class Staging:
                 said.append(
                     f"{begin}{look.at_target:,} files of [stage] were made at their target, because scratch had less than "
                     f"{min_free} free (min_free), or was full: {look.first_at_target}{', ...' if look.at_target > 1 else ''}"
+                    f"{self._room_remedy}"
                 )
             if look.is_full:
                 said.append(
                     f"{where} is full, so writes to files on it may have failed (ENOSPC): set min_free in [stage] to more than "
                     f"{min_free}"
                 )
+            if look.room_files:
+                said.append(
+                    f"{begin}{number_of(look.room_files, 'file')}, {bytes_text(look.room_bytes)} had been delivered while the "
+                    f"program ran, because scratch had less than {bytes_text(self.rules.make_room_bytes)} free (make_room)"
+                )
+            if look.room_stopped_because:
+                said.append(f"{begin}make_room has stopped after several errors, the last one: {look.room_stopped_because}")
             if look.given_files:
                 said.append(
                     f"{begin}{number_of(look.given_files, 'file')}, {bytes_text(look.given_bytes)} had been delivered while the "
@@ -170,6 +178,11 @@ class Staging:
                 )
         said += self._unanswered()
         return said + [self._without_scratch(node) for node in nodes_without_scratch]
+
+    @property
+    def _room_remedy(self) -> str:
+        may_have = self.rules.sink == "mirror" and not self.rules.make_room_bytes and not self.rules.while_running
+        return "; make_room in [stage] delivers closed files while the program runs, so that scratch has room" if may_have else ""
 
     def _unanswered(self) -> list[str]:
         """For each node: names that its processes did not find, although another node may have had them."""
