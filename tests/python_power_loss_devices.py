@@ -86,8 +86,8 @@ def run(*words: str) -> None:
 
 class PowerLoss(threading.Thread):
     """Fails the disk when some steps are in `told` and a part of one more has passed. Before, the kernel may have begun to write
-    some files that nobody flushed. `told_before`: what was told until then. An fsync that the failure overtakes may still return 0 on
-    ext4 (Linux 6.18: 8 of 500 images), which no program hears when a machine loses its power."""
+    some files that nobody flushed. `told_before`: what was told until then. An fsync that the failure overtakes may return 0 on
+    ext4 (Linux 6.18: 8 of 500 images); where a machine loses its power, no program hears that."""
 
     def __init__(self, disk: Disk, rng: random.Random, told: list[str]) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +68,16 @@ def _digest(contents: dict[str, str]) -> str:
 
 
 class Resume:
-    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum, "seconds": of its three phases}; and one for each that failed,
-    with `failed`, the end of what it said: a run that is killed has no summary. Where several processes share the tests out, one of
-    them has the reports of all and writes. A line that a kill has cut is passed over."""
+    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum, "seconds": 1.5}; and one for each
+    that failed, with `failed`, the end of what it said: a run that is killed has no summary. Where several processes share the
+    tests out, one of them has the reports of all and writes. A line that a kill has cut is passed over."""
 
     def __init__(self, path: Path, root: Path, writes: bool = True) -> None:
         self.path = path
         self.writes = writes
         self.sources = Sources(root)
         self.not_passed: set[str] = set()
-        self.seconds: Counter[str] = Counter()  # of each test so far
+        self.seconds: defaultdict[str, float] = defaultdict(float)  # of each test so far
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         passed = self.passed()

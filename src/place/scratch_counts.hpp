@@ -8,8 +8,8 @@
 
 namespace tailrace::place {
 
-// Processes that change names on scratch hold it together; a drain that gives files their names at the target holds it alone. No wait
-// is longer than the drain's time, so a process that dies while it holds the lock delays drains only.
+// Processes that change names on scratch hold it together; a drain that gives files their names at the target holds it alone. No
+// process waits longer than the drain's time, and one that dies while it holds the lock delays drains only.
 struct NamesLock {
     std::atomic<uint32_t> is_needed;      // not 0: files may be delivered while the program runs
     std::atomic<uint32_t> changing;       // calls that change names now

@@ -69,6 +69,16 @@ Json start_line(const DrainOptions& options, uint64_t process) {
             {"compression", options.compression}};
 }
 
+// Moves the files of the last shipment from their names to the state folder.
+void set_aside(std::vector<Item>& items, Scratch& scratch, const DrainJournal& journal) {
+    for (size_t at = 0; at < items.size(); ++at) {
+        if (items[at].kind == ItemKind::folder || items[at].is_set_aside || !scratch.is_unchanged(items[at])) continue;
+        scratch.set_aside(items[at], journal.aside_name(at));
+        items[at].is_set_aside = true;
+        reach(DrainState::set_aside);
+    }
+}
+
 // Whether an error of a shipment would also be that of each of its files alone.
 bool is_for_all(Status status) { return status == Status::NO_SPACE || status == Status::STOPPED || status == Status::IN_USE; }
 
@@ -79,19 +89,7 @@ Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
     options_.shipment_files = most_files(options_);
     make_directories(options_.target);
     options_.target = std::filesystem::absolute(options_.target);
-    journal_.emplace(scratch);
-    end_begun();
-}
-
-// Ends shipments of a killed drain that had set files aside: by then all files of the shipment had their names at the target. Where the
-// program has removed one since, its name is given back, because it may also be a name that the target has lost.
-void Drain::end_begun() {
-    for (const auto& [name, path] : journal_->begun()) {
-        const std::string at_target = options_.target + "/" + path;
-        const bool is_at_target = path_exists(at_target);
-        if (is_at_target) sync_directory(std::filesystem::path(at_target).parent_path());
-        scratch_.end_set_aside(path, name, is_at_target);
-    }
+    journal_.emplace(scratch, options_.target);
 }
 
 SinkPlace Drain::place() const {
@@ -105,10 +103,8 @@ SinkPlace Drain::place() const {
 
 void Drain::announce(uint64_t process) { journal_->note(start_line(options_, process)); }
 
-std::string Drain::temporary_name() const { return ".tailrace-drain-" + journal_->token(); }
-
 void Drain::begin() {
-    const std::string temporary = temporary_name();
+    const std::string temporary = journal_->temporary_name();
     early_.emplace(scratch_.state_path(), options_.target, temporary);
     progress_.early_stopped_because = early_->stopped_because();
     remove_others(options_.target + "/" + temporary, early_->folder());
@@ -175,7 +171,7 @@ void Drain::try_again_until(double until_s) {
 }
 
 Given Drain::give(const std::vector<std::string>& paths) {
-    if (!work_) work_.emplace(options_.target, temporary_name());
+    if (!work_) work_.emplace(options_.target, journal_->temporary_name());
     if (!names_) names_ = names_lock_of(scratch_.state_path());
     constexpr size_t kFilesAtOnce = 32;  // the program waits while they get their names
     options_.shipment_files = std::min(options_.shipment_files, kFilesAtOnce);
@@ -315,24 +311,15 @@ bool Drain::publish(std::vector<Item>& items) {
     return true;
 }
 
-// Gives the copies their names, if no file has changed. While the program runs, it sees each file on scratch or at the target, and makes,
+// Gives the copies their names, if no file has changed. A program that runs sees each file on scratch or at the target, and makes,
 // removes or renames none meanwhile. False: files changed, and were removed from the shipment.
 bool Drain::publish_names(std::vector<Item>& items, Sink& sink) {
     std::optional<HeldNames> held;
     if (names_) held.emplace(names_);
     if (!drop_changed(items)) return false;
     sink.publish();
-    if (held) set_aside(items);
+    if (held) set_aside(items, scratch_, *journal_);
     return true;
-}
-
-void Drain::set_aside(std::vector<Item>& items) {
-    for (size_t at = 0; at < items.size(); ++at) {
-        if (items[at].kind == ItemKind::folder || items[at].is_set_aside || !scratch_.is_unchanged(items[at])) continue;
-        scratch_.set_aside(items[at], journal_->aside_name(at));
-        items[at].is_set_aside = true;
-        reach(DrainState::set_aside);
-    }
 }
 
 void Drain::record(const std::vector<Item>& items) {
@@ -355,7 +342,7 @@ void Drain::record(const std::vector<Item>& items) {
 
 void Drain::free_scratch(std::vector<Item>& items) {
     if (items.empty()) return;
-    set_aside(items);
+    set_aside(items, scratch_, *journal_);
     scratch_.look_for_writers();
     for (size_t at = 0; at < items.size(); ++at) {
         Item& item = items[at];

@@ -66,8 +66,8 @@ public:
     const DrainProgress& deliver(std::vector<std::string> paths);
     DrainProgress end();
 
-    // Delivers these files while the program runs. Files that do not exist are ignored. Copies that were made early are not used, because
-    // another process has them.
+    // Delivers these files while the program runs. Files that do not exist are ignored. Copies that were made early are not used,
+    // because another process has them.
     Given give(const std::vector<std::string>& paths);
 
     // Writes to the journal where the files are to be delivered. `process`: the number of a process that will drain them at its
@@ -86,12 +86,9 @@ private:
     bool copy(std::vector<Item>& items, Sink& sink);
     bool drop_changed(std::vector<Item>& items);
     bool publish_names(std::vector<Item>& items, Sink& sink);
-    void set_aside(std::vector<Item>& items);
-    void end_begun();
     void record(const std::vector<Item>& items);
     void free_scratch(std::vector<Item>& items);
     SinkPlace place() const;
-    std::string temporary_name() const;  // of the folder at the target for all work folders of this scratch folder
 
     Scratch& scratch_;
     DrainOptions options_;

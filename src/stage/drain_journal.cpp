@@ -1,9 +1,11 @@
 #include "stage/drain_journal.hpp"
 
+#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "stage/journal_path.hpp"
 #include "stage/work_folder.hpp"
 
@@ -21,9 +23,21 @@ Json files_of(std::span<const Item> items) {
     return files;
 }
 
+// Ends a shipment of a killed drain that may have set files aside: by then all of them had their names at the target. Where the
+// program has removed one since, its name is given back, because the target may as well have lost it.
+void end_begun(const Json& line, uint64_t number, Scratch& scratch, const std::string& target) {
+    size_t at = 0;
+    for (const Json& file : line.at("files")) {
+        const std::string path = path_of_hex(file.at(0)), at_target = target + "/" + path;
+        const bool is_at_target = path_exists(at_target);
+        if (is_at_target) sync_directory(std::filesystem::path(at_target).parent_path());
+        scratch.end_set_aside(path, aside_name_of(number, at++), is_at_target);
+    }
+}
+
 }  // namespace
 
-DrainJournal::DrainJournal(Scratch& scratch) : journal_(scratch.state_path() + "/journal.jsonl") {
+DrainJournal::DrainJournal(Scratch& scratch, const std::string& target) : journal_(scratch.state_path() + "/journal.jsonl") {
     std::map<uint64_t, Json> published, begun;
     for (const Json& line : read_journal(scratch.state_path() + "/journal.jsonl").lines) {
         const std::string kind = line.value("kind", "");
@@ -42,10 +56,7 @@ DrainJournal::DrainJournal(Scratch& scratch) : journal_(scratch.state_path() + "
         token_ = random_token();
         journal_.append({{"kind", "begin"}, {"token", token_}, {"version", 1}}, false);
     }
-    for (const auto& [number, line] : begun) {
-        size_t at = 0;
-        for (const Json& file : line.at("files")) begun_[aside_name_of(number, at++)] = path_of_hex(file.at(0));
-    }
+    for (const auto& [number, line] : begun) end_begun(line, number, scratch, target);
     scratch.look_for_writers();
     for (const auto& [number, line] : published) {
         size_t at = 0;

@@ -12,7 +12,8 @@ namespace tailrace {
 using SharedNames = std::shared_ptr<place::NamesLock>;
 SharedNames names_lock_of(const std::string& state_path);
 
-// While it exists, and for kHeld_s at most, no process of the run makes, removes or renames a file on scratch, or opens one for writing.
+// While it exists, and for kHeld_s at most, no process of the run makes, removes or renames a file on scratch, or opens one for
+// writing.
 class HeldNames {
 public:
     static constexpr double kHeld_s = 0.2;

@@ -56,8 +56,8 @@ public:
     // After a drain was killed: removes removing/NAME, or the file with its old name, if it is the recorded file. If removing/NAME
     // is another file, it gets its old name back.
     void remove_recorded(const Item& recorded, const std::string& name);
-    // After a drain was killed: removes removing/NAME if the target has the file, else gives it its old name back. Where removing/NAME
-    // does not exist, it does nothing.
+    // After a drain was killed: removes removing/NAME if the target has the file, else gives it its old name back. Does nothing if
+    // removing/NAME does not exist.
     void end_set_aside(const std::string& path, const std::string& name, bool is_at_target);
     // Removes a folder if it is empty.
     void remove_folder(const std::string& path);

@@ -1,5 +1,5 @@
-// The destination of a shipment. The drain calls add() for each item, then sync(), compare(), publish() and sync_names(), or abandon()
-// at any time before publish(). To add a sink: derive from Sink, and add it to kSinks in sink.cpp. All throw Error.
+// The destination of a shipment. The drain calls add() for each item, then sync(), compare(), publish() and sync_names(), or
+// abandon() at any time before publish(). To add a sink: derive from Sink, and add it to kSinks in sink.cpp. All throw Error.
 #pragma once
 
 #include <cstdint>

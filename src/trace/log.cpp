@@ -84,8 +84,8 @@ bool begin_log(ProcessState& process) {
     return records ? &process : nullptr;
 }
 
-// Where the process has other threads, sleeps for a moment: one of them may have made a call that the kernel has counted, and not recorded
-// it yet, and it would not do so after the end of the process.
+// Where the process has other threads, sleeps for a moment: one of them may have made a call that the kernel has counted, and not
+// recorded it yet. After the end of the process it cannot.
 void let_threads_record() {
     struct stat tasks;
     constexpr nlink_t kOfOneThread = 3;

@@ -11,6 +11,7 @@ import stat
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from tailrace.stage.giver import Giver, Outcome, Purpose, Result
 from tailrace.stage.scratch_folder import files_of
@@ -32,7 +33,7 @@ class _File:
 
 
 class RoomMaker:
-    """While less than `room_bytes` are free on the file system of scratch, delivers files that no process has open, oldest first."""
+    """While less than `room_bytes` are free where scratch is, delivers files that no process has open, oldest first."""
 
     def __init__(self, scratch: str, room_bytes: int, giver: Giver) -> None:
         self._scratch, self._room_bytes, self._giver = scratch, room_bytes, giver
@@ -97,7 +98,7 @@ class RoomMaker:
     def _deliver(self, files: list[_File]) -> None:
         results: queue.SimpleQueue[tuple[str, Result]] = queue.SimpleQueue()
         for file in files:
-            self._giver.give(file.path, lambda result, path=file.path: results.put((path, result)), _ignore, Purpose.ROOM)
+            self._giver.give(file.path, partial(_note, results, file.path), _ignore, Purpose.ROOM)
         problems = []
         for _ in files:
             if (done := self._next(results)) is None:
@@ -125,13 +126,17 @@ class RoomMaker:
             self.stopped_because = why
 
 
+def _note(results: queue.SimpleQueue[tuple[str, Result]], path: str, result: Result) -> None:
+    results.put((path, result))
+
+
 def _ignore() -> None:
-    """Nobody waits."""
+    """No process waits for this file."""
 
 
 def _is_open_nowhere(path: str) -> bool:
-    """Whether no process has the file open, also for reading: it would not see what is written later to the file at the target. True
-    where the file system cannot tell; then the drain looks for writers."""
+    """Whether no process has the file open, also for reading: it would not see what is written to the file at the target. True
+    where the file system does not know; then the drain looks for writers."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

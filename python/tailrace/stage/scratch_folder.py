@@ -54,8 +54,8 @@ class Counted:
 
 
 class ScratchFolder:
-    """The folder of a run. It is locked until `release`: the lock shows that the run writes to it. `delivers_while_running`: files may
-    leave it while the program runs. Raises StageError."""
+    """The folder of a run. It is locked until `release`: the lock shows that the run writes to it. Raises StageError.
+    `delivers_while_running`: files may leave it while the program runs."""
 
     def __init__(self, parent: str, base: str, *, delivers_while_running: bool = False) -> None:
         real = os.path.realpath(parent)
