@@ -18,7 +18,7 @@ from tests.kill_values import LAYOUTS as KILL_LAYOUTS
 from tests.kill_values import check_whole, problems
 from tests.mpirun import Mpirun
 from tests.test_kill import Writer
-from tests.two_runs import LAYOUTS, Process, check_all_is_there
+from tests.two_runs import LAYOUTS, Process, check_all_is_there, shown
 
 LOCKS = ("there", "refused", "node")
 CASES = 200
@@ -67,6 +67,25 @@ def test_interleavings(two_runs: Path, tmp_path: Path, rng: random.Random, numbe
     for process in processes:
         process.end()
     check_all_is_there(folder, two_runs, options, processes, context)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("stop", range(20, 140))
+@pytest.mark.parametrize("layout", ["single-3", "fpp-all"])
+def test_a_run_stops_before_its_part_shows_a_step(two_runs: Path, tmp_path: Path, layout: str, stop: int) -> None:
+    """An index over the part as it is then would show values that no run has written: the next run copies the part."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    options = LAYOUTS[layout]
+    first = Process.start(folder, two_runs, options, locks="refused", stop=stop)
+    first.wait_until_stopped_or_ended()
+    second = Process.start(folder, two_runs, {**options, "take_over": True}, locks="refused")
+    second.end()
+    assert second.error() is None
+    assert set(second.written()) <= set(shown(folder)), "readers see it while the first run stands still"
+    first.send(signal.SIGCONT)
+    first.end()
+    check_all_is_there(folder, two_runs, options, [first, second], f"stopped before call {stop}")
 
 
 @pytest.mark.sampled(1)

@@ -1,6 +1,8 @@
 #include "maintain/convert.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <optional>
 
 #include "base/checksum.hpp"
@@ -25,6 +27,15 @@ Box slab_of_rank(const Shape& shape, uint64_t rank, uint64_t ranks) {
     slab.offset[d] = shape[d] * rank / ranks;
     slab.count[d] = shape[d] * (rank + 1) / ranks - slab.offset[d];
     return slab;
+}
+
+using Memory = std::unique_ptr<std::byte[]>;
+
+// Memory that nothing has touched: a damaged stream may promise arrays of any size, which are refused when they are read.
+Memory memory_of(uint64_t bytes) {
+    Memory memory(new (std::nothrow) std::byte[bytes]);
+    if (!memory) throw std::bad_alloc();
+    return memory;
 }
 
 // Writes with overlap_policy = block and keep = all, whatever the configuration says: a conversion drops no step.
@@ -121,9 +132,9 @@ private:
     void copy_static() {
         agree_on([&] {
             for (const Variable& variable : source_->definitions().variables()) {
-                std::vector<std::byte> values(variable.bytes());
-                source_->get(variable.name, whole_box(variable.shape), values.data(), {});
-                target_->put_replicated(variable.name, values.data());
+                const Memory values = memory_of(variable.bytes());
+                source_->get(variable.name, whole_box(variable.shape), values.get(), {});
+                target_->put_replicated(variable.name, values.get());
             }
         });
     }
@@ -131,18 +142,18 @@ private:
     void copy_step(uint64_t k, bool first) {
         source_->select(static_cast<int64_t>(source_->steps()[k]));
         target_->begin_step(source_->times()[k]);
-        std::vector<std::vector<std::byte>> values;  // the target refers to them until end_step() returns
+        std::vector<Memory> values;  // the target refers to them until end_step() returns
         const auto error = attempt([&] {
             for (const Variable& variable : source_->definitions().variables()) {
                 if (variable.is_static && !first) continue;
                 const Box box =
                     variable.replicated ? whole_box(variable.shape) : slab_of_rank(variable.shape, ranks_->rank(), ranks_->size());
-                values.emplace_back(box.elements() * type_bytes(variable.type));
-                source_->get(variable.name, box, values.back().data(), {});
+                std::byte* const at = values.emplace_back(memory_of(box.elements() * type_bytes(variable.type))).get();
+                source_->get(variable.name, box, at, {});
                 if (variable.replicated)
-                    target_->put_replicated(variable.name, values.back().data());
+                    target_->put_replicated(variable.name, at);
                 else
-                    target_->put_block(variable.name, box, values.back().data(), {});
+                    target_->put_block(variable.name, box, at, {});
             }
         });
         if (error) target_->refuse_step(*error);

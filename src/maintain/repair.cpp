@@ -15,6 +15,7 @@
 #include "record/write_access.hpp"
 #include "stream/dataset_steps.hpp"
 #include "stream/group.hpp"
+#include "stream/group_copy.hpp"
 #include "stream/leaving_steps.hpp"
 #include "view/catalog.hpp"
 #include "view/group_check.hpp"
@@ -35,7 +36,9 @@ public:
         (void)in_reading_process([&](const ChildProgress&) { return try_to_read(); });
         cut_journal();
         if (access_.is_contested()) {
-            copy_dataset(history_, {directory_, stream_, access_.number(), access_.part_number()}, true, access_);
+            const StreamPaths paths{directory_, stream_, access_.number(), access_.part_number()};
+            copy_dataset(history_, paths, true, access_);
+            copy_outdated_group(history_, paths, true, access_);
         } else {
             remove_pending();
             for (const size_t g : history_.needed_groups())

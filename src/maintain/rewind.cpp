@@ -7,6 +7,7 @@
 #include "record/history.hpp"
 #include "record/write_access.hpp"
 #include "stream/dataset_steps.hpp"
+#include "stream/group_copy.hpp"
 #include "stream/leaving_steps.hpp"
 #include "stream/step_times.hpp"
 #include "stream/stream_paths.hpp"
@@ -49,7 +50,12 @@ Json rewind_stream(const std::string& directory, const std::string& stream, cons
     const StreamPaths paths{directory, stream, access.number(), access.part_number()};
     History history = access.take_history();
     check_unchanged(directory, stream, history);
-    access.is_contested() ? copy_dataset(history, paths, true, access) : bring_up_last_groups(directory, stream, history);
+    if (access.is_contested()) {
+        copy_dataset(history, paths, true, access);
+        copy_outdated_group(history, paths, true, access);
+    } else {
+        bring_up_last_groups(directory, stream, history);
+    }
     const auto append = [&](const Json& line) { access.append(line, true); };
     commit_arrived_steps(directory, stream, history, !access.is_contested(), append);
     const std::vector<std::pair<uint64_t, double>> steps = all_steps(history);

@@ -10,6 +10,7 @@
 #include "stream/continuation.hpp"
 #include "stream/dataset_steps.hpp"
 #include "stream/group.hpp"
+#include "stream/group_copy.hpp"
 #include "view/arrived_steps.hpp"
 #include "view/index.hpp"
 #include "view/part_versions.hpp"
@@ -72,6 +73,9 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         if (!access.is_contested()) {
             for (const std::string& entry : pending_paths(paths.directory, paths.name, access.number())) remove_tree(entry);
             bring_up_last_groups(paths.directory, paths.name, history);
+        } else if (!replaces) {
+            copy_outdated_group(history, {paths.directory, paths.name, access.number(), access.part_number()},
+                                config.layout.storage.durability != Durability::none, *earlier.access);
         }
         commit_arrived_steps(paths.directory, paths.name, history, !access.is_contested(),
                              [&](const Json& line) { earlier.access->append(line, true); });

@@ -134,6 +134,24 @@ void commit_staged(const std::string& directory, const std::string& stream, bool
 
 }  // namespace
 
+namespace {
+
+// Another run may still write the parts. Throws IN_USE if one of them shows fewer steps than an index over it would promise.
+void check_none_is_outdated(const std::string& directory, const std::string& stream, const History& history) {
+    for (const size_t g : history.needed_groups()) {
+        const GroupEntry& group = history.groups[g];
+        if (group.layout.steps == 1 || group.layout.part_is_dataset() || group.lengths != Lengths::committed) continue;
+        for (uint64_t part = 0; part < parts_to_look_at(directory, stream, group); ++part) {
+            const std::string path = directory + "/" + part_path(group, stream, part);
+            if (path_exists(path) && state_of_part(path, history, g) == PartState::outdated)
+                fail(Status::IN_USE, path, " does not show its last step, and another run may still write it: `tailrace repair ",
+                     shell_word(directory), " -s ", shell_word(stream), " --take-over` makes a copy that shows it");
+        }
+    }
+}
+
+}  // namespace
+
 void index_stream(const std::string& directory, const std::string& stream, bool takes_over) {
     require_stream(directory, stream);
     if (!read_history(directory + "/" + journal_path(stream)).staged.empty()) commit_staged(directory, stream, takes_over);
@@ -145,7 +163,9 @@ void index_stream(const std::string& directory, const std::string& stream, bool 
     if (history.empty() && !history.is_static_only())
         fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step",
              history.staged.empty() ? "" : ": ", text_of_staged(directory, stream, history));
-    if (!lock.overrode())
+    if (lock.overrode())
+        check_none_is_outdated(directory, stream, history);
+    else
         for (const size_t group : history.needed_groups()) bring_up_group(directory, stream, history, group);
     show_journal(directory, stream, chain.next_number, false);
 }

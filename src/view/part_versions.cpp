@@ -71,8 +71,14 @@ std::vector<std::string> bring_up_group(const std::string& directory, const std:
 }
 
 void bring_up_last_groups(const std::string& directory, const std::string& stream, const History& history) {
-    for (size_t group = history.groups.size(); group-- > 0;)
-        if (bring_up_group(directory, stream, history, group).empty() && group + 1 < history.groups.size()) return;
+    bool may_be_outdated = true;
+    for (size_t group = history.groups.size(); group-- > 0;) {
+        // The last group of a run that another one took over from.
+        const bool was_last =
+            group + 1 < history.groups.size() && history.groups[group].segment != history.groups[group + 1].segment;
+        if (!may_be_outdated && !was_last) continue;
+        may_be_outdated = !bring_up_group(directory, stream, history, group).empty() || group + 1 == history.groups.size();
+    }
 }
 
 void check_unchanged(const std::string& directory, const std::string& stream, const History& history) {

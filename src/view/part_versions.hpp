@@ -21,7 +21,7 @@ PartState state_of_part(const std::string& path, const History& history, size_t 
 // or that another program has changed, are not touched.
 std::vector<std::string> bring_up_group(const std::string& directory, const std::string& stream, const History& history,
                                         size_t group);
-// bring_up_group() for the last groups, whose parts a killed run may have left with fewer steps.
+// bring_up_group() for the last groups of each run, whose parts a killed run may have left with fewer steps.
 void bring_up_last_groups(const std::string& directory, const std::string& stream, const History& history);
 // Throws CORRUPT with a remedy if another program has changed the dataset to which a run would append.
 void check_unchanged(const std::string& directory, const std::string& stream, const History& history);
