@@ -43,7 +43,8 @@ void copy_outdated_group(History& history, const StreamPaths& paths, bool sync, 
     const std::string pending = paths.pending(group.layout, group.start);
     remove_tree(pending);
     const bool is_one_file = has_one_part(group.layout);
-    for (uint64_t part = 0; part < group.parts; ++part) {
+    const uint64_t parts = parts_to_look_at(paths.directory, paths.name, group);
+    for (uint64_t part = 0; part < parts; ++part) {
         const std::string from = paths.path(part_path(group, paths.name, part));
         const std::string to =
             is_one_file ? pending : pending + "/" + part_path_in_group(group.layout, paths.name, group.start, part);
