@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -143,8 +144,17 @@ def test_a_child_does_not_keep_the_stream(tmp_path: Path) -> None:
     assert shown(tmp_path) == [0.0, 1.0]
 
 
-def test_threads_that_write_one_stream(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [100, pytest.param(1500, marks=pytest.mark.full)])
+def test_threads_that_write_one_stream(tmp_path: Path, rounds: int) -> None:
     """Of some threads that begin at the same time one writes; the others are refused, and nothing of it is lost."""
+    for number in range(rounds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        write_in_threads(folder)
+        shutil.rmtree(folder)
+
+
+def write_in_threads(folder: Path) -> None:
     written: list[float] = []
     refused: list[Exception] = []
     begin = threading.Barrier(3)
@@ -152,12 +162,11 @@ def test_threads_that_write_one_stream(tmp_path: Path) -> None:
     def run() -> None:
         begin.wait()
         try:
-            with open_stream(tmp_path, layout="single", steps="all") as stream:
-                for _ in range(5):
+            with open_stream(folder, layout="single", steps="all") as stream:
+                for _ in range(3):
                     now = time.monotonic()
                     write_step(stream, now)
                     written.append(now)
-                    time.sleep(0.01)
         except errors.Error as error:
             refused.append(error)
 
@@ -167,8 +176,8 @@ def test_threads_that_write_one_stream(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert all(isinstance(error, errors.InUse) for error in refused), refused
-    assert shown(tmp_path) == written
-    assert len(written) == 5 * (3 - len(refused))
+    assert shown(folder) == written
+    assert len(written) == 3 * (3 - len(refused))
 
 
 # ---- a stream of another version ------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ public:
 
     std::map<uint64_t, std::shared_ptr<Communicator>> idle;  // by number, from 1
     uint64_t made = 0;
+    std::mutex turn;  // held while a thread finds or makes a communicator: two threads never get the same one
 
     static std::set<std::shared_ptr<CommunicatorPool>*>& all();
 
@@ -106,6 +107,7 @@ std::shared_ptr<Communicator> take_communicator(MPI_Comm user) {
         const std::lock_guard lock(pools);
         pool = CommunicatorPool::of(user);
     }
+    const std::lock_guard turn(pool->turn);
     if (const uint64_t number = idle_on_all(user, *pool); number > 0) {
         const std::lock_guard lock(pools);
         return std::move(pool->idle.extract(number).mapped());

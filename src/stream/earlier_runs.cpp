@@ -61,7 +61,7 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         if (ranks.rank() != 0) return;
         History& history = earlier.history;
         const bool replaces = config.mode == "replace";
-        if (!replaces && !path_exists(paths.parts())) check_index_path(paths.dataset(), paths.name);
+        if (!replaces) check_index_path(paths.directory, paths.name);
         make_directories(paths.parts(), "", config.layout.storage.durability != Durability::none);
         earlier.access = std::make_shared<WriteAccess>(
             paths.directory, paths.name,

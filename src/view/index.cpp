@@ -129,8 +129,11 @@ bool is_index(const std::string& path, const std::string& stream) {
     return found && found->starts_with(where_parts_are(stream));
 }
 
-void check_index_path(const std::string& path, const std::string& stream) {
-    if (path_exists(path) && !is_index(path, stream))
+void check_index_path(const std::string& directory, const std::string& stream) {
+    const std::string path = directory + "/" + dataset_path(stream), parts = directory + "/" + parts_directory(stream);
+    const auto can_be_ours = [&] { return path_exists(parts); };  // a run makes the folder of the parts first
+    // Look again: a run that has just begun may have made both, and not yet written a whole file.
+    if (!can_be_ours() && path_exists(path) && !is_index(path, stream) && !can_be_ours())
         fail(Status::BAD_ARGUMENT, path, " exists and is not an index of stream '", stream, "', which needs that name; ",
              "move the file elsewhere, or give the stream another name");
 }

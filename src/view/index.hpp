@@ -47,7 +47,7 @@ std::string note_of_open_files(const History& history, const std::string& stream
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream);
 // Whether an attribute of the file says that it is an index of this stream.
 bool is_index(const std::string& path, const std::string& stream);
-// Throws BAD_ARGUMENT if another file has the name of the index.
-void check_index_path(const std::string& path, const std::string& stream);
+// Throws BAD_ARGUMENT if a file that is not of a stream has the name of the index.
+void check_index_path(const std::string& directory, const std::string& stream);
 
 }  // namespace tailrace
