@@ -28,7 +28,9 @@ MODES = {
     "cached": "cached: the files are in the page cache",
     "dropped": "dropped: the pages of the files were dropped before each read",
 }
-LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
+CLAIMED: str = harness.bounds("restart")["claimed_mode"]  # other modes are measured with the time that is left
+LEAST, MOST = 3, 15  # measured repetitions of a claimed cell; the warm-up is not one of them
+LEAST_BESIDE, MOST_BESIDE = 1, 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,12 +70,16 @@ class Cell:
     @property
     def weight(self) -> float:
         """The approximate cost of a repetition relative to other cells; the bench's time is divided by it."""
-        return self.of.writers * (1.5 if self.of.split == "blocks" else 1.0) * (3.0 if self.mode == "dropped" else 1.0)
+        return self.of.writers * (1.5 if self.of.split == "blocks" else 1.0)
 
     @property
     def tuning_weight(self) -> float:
-        """The same for the tuning. In memory the settings tuned for the page cache are taken."""
-        return 0.0 if self.target == "shm" else self.weight * (1.2 if self.of.split == "blocks" else 0.6)
+        """The same for the tuning. Other cells of the case take the settings that are tuned for the page cache of the disk."""
+        return self.weight * (1.2 if self.of.split == "blocks" else 0.6) if self.target == "disk" and self.is_claimed else 0.0
+
+    @property
+    def is_claimed(self) -> bool:
+        return self.mode == CLAIMED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +91,11 @@ class Size:
     pattern: str = "*"  # of the cells' keys
 
     def cells(self) -> list[Cell]:
-        """Those whose key matches the pattern. Cells that read the same files follow each other."""
+        """Those whose key matches the pattern, claimed cells first. Cells that read the same files follow each other."""
         cells = [
             Cell(case, target, mode)
-            for target, case, mode in itertools.product(self.targets, self.cases, self.modes)
-            if target == "disk" or mode == "cached"
+            for mode, target, case in itertools.product(self.modes, self.targets, self.cases)
+            if target == "disk" or mode == CLAIMED
         ]
         return [cell for cell in cells if fnmatch.fnmatchcase(cell.key, self.pattern)]
 
@@ -161,17 +167,22 @@ def measure(size: Size, entries: Sequence[Entry], claimed: set[str]) -> tuple[li
         def advance(text: str) -> None:
             progress.update(bar, completed=size.seconds - max(0.0, deadline - time.monotonic()), description=text)
 
-        for (target, writers), cells in itertools.groupby(size.cells(), key=lambda cell: (cell.target, cell.of.writers)):
+        for (target, writers, mode), cells in itertools.groupby(
+            size.cells(), key=lambda cell: (cell.target, cell.of.writers, cell.mode)
+        ):
+            if mode != CLAIMED and rows and time.monotonic() > deadline:
+                break
             advance(f"writing on {writers} ranks, {target}")
             write_files(target, writers, entries)
             for cell in cells:
-                key = f"{cell.case}/{cell.mode}"
+                key = cell.case
                 if key not in tuned:
                     tuned[key] = tune(cell, entries, claimed, advance)
                 remaining -= cell.tuning_weight
                 seconds = max(0.0, (deadline - time.monotonic()) * cell.weight / remaining)
                 chosen = [entry for entry in entries if entry.is_ours] + list(tuned[key].entries)
-                for row in run_cell(cell, chosen, seconds=seconds, least=LEAST, most=MOST, mpi_io=tuned[key].mpi_io):
+                least, most = (LEAST, MOST) if cell.is_claimed else (LEAST_BESIDE, MOST_BESIDE)
+                for row in run_cell(cell, chosen, seconds=seconds, least=least, most=most, mpi_io=tuned[key].mpi_io):
                     rows.append(row)
                     advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
                 remaining -= cell.weight
@@ -183,7 +194,7 @@ def claims_of(rows: Sequence[Row], cells: Sequence[Cell], bounds: Mapping[str, A
     found = [
         methods.claim_of(wanted, cell.key, f"{wanted['ours']}:default", methods.times_by_entry(rows, cell))
         for cell, wanted in itertools.product(cells, bounds["claims"])
-        if cell.mode == bounds["claimed_mode"]
+        if cell.is_claimed
     ]
     return [claim for claim in found if claim is not None]
 
@@ -206,7 +217,7 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
         settings[f"case {name}"] = f"{case.writers} ranks wrote, {case.readers} read {case.split}"
     for target in size.targets:
         settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
-    repetitions = {cell.key: methods.repetitions(rows_of(rows, cell)) for cell in size.cells()}
+    repetitions = {cell.key: methods.repetitions(rows_of(rows, cell)) for cell in size.cells() if rows_of(rows, cell)}
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
     left = max((row["undropped_bytes"] / row["bytes"] for row in rows if row["mode"] == "dropped"), default=None)
     if left is not None:
@@ -241,7 +252,11 @@ def main() -> int:
     finally:
         for target in size.targets:
             shutil.rmtree(directory_of(target), ignore_errors=True)
-    cells = size.cells()
+    cells = [cell for cell in size.cells() if rows_of(rows, cell)]
+    if len(cells) < len(size.cells()):
+        harness.console.print(
+            f"{len(size.cells()) - len(cells)} cells without claims: not measured, because the others took longer than planned"
+        )
     print_settings(size, entries, tuned, rows)
     print_cells(rows, cells, entries)
     claims = claims_of(rows, cells, bounds)

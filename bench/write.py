@@ -81,7 +81,7 @@ class Size:
 
 SIZES = {
     "quick": Size(75, ("disk",), (2,), {"large": 1, "small": 5}, tuning=0, race=1),
-    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 10}, tuning=1, race=2),
+    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 10}, tuning=1, race=1),
 }
 
 

@@ -330,11 +330,15 @@ def test_after_the_death_of_the_drain_the_next_file_is_given(staging: NodeStagin
     for name in ("a", "b", "c"):
         (scratch / "out" / name).touch()
     assert result_of(giver, "out/a") == Result(Outcome.GIVEN)
-    assert giver._process is not None
-    giver._process.kill()
-    giver._process.wait()
+    process = giver._groups._process
+    assert process is not None
+    process.kill()
+    process.wait()
     failed = result_of(giver, "out/b")
-    assert (failed.outcome, failed.why) == (Outcome.FAILED, f"tailraced has ended while it delivered files of {scratch}")
+    assert (failed.outcome, failed.why) == (
+        Outcome.FAILED,
+        f"`tailraced give {scratch} {staging.order.base}` has ended while it worked",
+    )
     assert not (Path(staging.order.base) / "out/b").exists()
     assert given_names.read(Path(staging.order.log), staging.order.base) == {"out/a": "n1"}
     assert result_of(giver, "out/b") == Result(Outcome.GIVEN)

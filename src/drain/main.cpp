@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -13,7 +14,9 @@
 #include "base/shell_word.hpp"
 #include "stage/bundle_set.hpp"
 #include "stage/drain.hpp"
+#include "stage/earlier_bundles.hpp"
 #include "stage/early_copier.hpp"
+#include "stage/escaped_name.hpp"
 #include "stage/extract.hpp"
 #include "stage/frames.hpp"
 #include "stage/leftovers.hpp"
@@ -38,6 +41,8 @@ constexpr char kUsage[] =
     "       tailraced announce SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--compression zstd[:N]]\n"
     "       tailraced beside SCRATCH TARGET [--quiet SECONDS] [--once] [--parent PROCESS]\n"
     "       tailraced give SCRATCH TARGET --parent PROCESS\n"
+    "       tailraced names FOLDER LIST [--asks-other-nodes]\n"
+    "       tailraced take FOLDER BASE --parent PROCESS\n"
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
     "       tailraced list BUNDLE|FOLDER [NAME...]\n"
@@ -46,18 +51,6 @@ constexpr char kUsage[] =
 void print(const Json& line) {
     std::puts(line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
     std::fflush(stdout);
-}
-
-// Writes bytes of a name that are not printable ASCII, and "%", as %XX, because a name may have any byte and JSON may not.
-std::string escaped(std::string_view name) {
-    std::string out;
-    for (const char c : name) {
-        char code[4];
-        const bool is_plain = c > ' ' - 1 && c < 0x7f && c != '%';
-        if (!is_plain) std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned char>(c));
-        out += is_plain ? std::string(1, c) : std::string(code);
-    }
-    return out;
 }
 
 Json described(const char* kind, const DrainProgress& progress, double seconds) {
@@ -74,7 +67,7 @@ Json described(const char* kind, const DrainProgress& progress, double seconds) 
 
 Json described_left(const std::vector<Left>& left) {
     Json all = Json::array();
-    for (const Left& one : left) all.push_back({{"path", escaped(one.path)}, {"why", one.why}});
+    for (const Left& one : left) all.push_back({{"path", escaped_name(one.path)}, {"why", one.why}});
     return all;
 }
 
@@ -140,7 +133,7 @@ int copy(const std::string& folder, const DrainOptions& options) {
     end["early_stopped_because"] = progress.early_stopped_because;
     end["left"] = described_left(progress.left);
     end["torn"] = Json::array();
-    for (const std::string& path : progress.torn) end["torn"].push_back(escaped(path));
+    for (const std::string& path : progress.torn) end["torn"].push_back(escaped_name(path));
     print(end);
     return progress.left.empty() ? 0 : 1;
 }
@@ -161,30 +154,61 @@ bool end_with(uint64_t parent) {
     return static_cast<uint64_t>(::getppid()) == parent;
 }
 
-// Delivers files while the program runs, for the parent process, which holds the lock. Reads names from the standard input: each
-// ends in a zero byte, and an empty name ends a group. Prints an answer for each group. Ends with its input.
-int give(const std::string& folder, const DrainOptions& options) {
-    Leases leases;
-    Scratch scratch(folder, leases);
-    Drain drain(scratch, options, [](const DrainProgress&) {});
+// Reads groups of names from the standard input: each name ends in a zero byte, and an empty name ends a group. Prints an answer
+// for each group: what `answer` returns, or why it has failed. Ends with its input.
+int answer_groups(const char* kind, const std::function<Json(const std::vector<std::string>&)>& answer) {
     std::vector<std::string> names;
     for (std::string name; std::getline(std::cin, name, '\0');) {
         if (!name.empty()) {
             names.push_back(std::move(name));
             continue;
         }
-        Json answer = {{"kind", "given"}};
+        Json line = {{"kind", kind}};
         try {
-            const Given given = drain.give(names);
-            Json open = Json::array();
-            for (const std::string& path : given.open) open.push_back(escaped(path));
-            answer.update({{"files", given.files}, {"bytes", given.bytes}, {"open", open}, {"left", described_left(given.left)}});
+            line.update(answer(names));
         } catch (const Error& error) {
-            answer.update({{"why", error.what()}});
+            line.update({{"why", error.what()}});
         }
-        print(answer);
+        print(line);
         names.clear();
     }
+    return 0;
+}
+
+// Delivers files while the program runs, for the parent process, which holds the lock.
+int give(const std::string& folder, const DrainOptions& options) {
+    Leases leases;
+    Scratch scratch(folder, leases);
+    Drain drain(scratch, options, [](const DrainProgress&) {});
+    return answer_groups("given", [&](const std::vector<std::string>& names) -> Json {
+        const Given given = drain.give(names);
+        Json open = Json::array();
+        for (const std::string& path : given.open) open.push_back(escaped_name(path));
+        return {{"files", given.files}, {"bytes", given.bytes}, {"open", open}, {"left", described_left(given.left)}};
+    });
+}
+
+// Takes files out of the bundles of a folder, for the parent process.
+int take(const std::string& folder, const std::string& base) {
+    EarlierBundles bundles(folder);
+    Extraction extraction(base);
+    return answer_groups("taken", [&](const std::vector<std::string>& names) -> Json {
+        std::vector<Left> left;
+        for (const std::string& name : names) {
+            try {
+                bundles.take(base, name, extraction);
+            } catch (const Error& error) {
+                left.push_back({name, error.what()});
+            }
+        }
+        return {{"files", extraction.files()}, {"bytes", extraction.bytes()}, {"left", described_left(left)}};
+    });
+}
+
+// Writes the list of the names in the bundles of a folder, for the preload.
+int list_names(const std::string& folder, const std::string& path, bool asks_other_nodes) {
+    write_names(folder, path, asks_other_nodes);
+    print({{"kind", "end"}});
     return 0;
 }
 
@@ -241,7 +265,7 @@ int show_status(const std::string& folder, int count, char** words) {
            {"outcome", outcome_name(status.outcome)},
            {"is_in_time", is_in_time},
            {"process", status.process},
-           {"target", escaped(status.target)},
+           {"target", escaped_name(status.target)},
            {"sink", status.form.sink},
            {"bundle_bytes", status.form.bundle_bytes},
            {"compression", status.form.compression},
@@ -270,7 +294,7 @@ int search_leftovers(const std::string& folder, int count, char** words) {
     }
     const uint64_t unreadable = scavenge(folder, options, [](const Leftover& found) {
         print({{"kind", "leftover"},
-               {"path", escaped(found.path)},
+               {"path", escaped_name(found.path)},
                {"of", kind_name(found.kind)},
                {"state", state_name(found.state)},
                {"node", found.node},
@@ -286,14 +310,14 @@ int search_leftovers(const std::string& folder, int count, char** words) {
 void print_member(const BundleReader& bundle, const Member& member) {
     constexpr const char* kKinds[] = {"file", "symbolic_link", "hard_link", "folder"};
     print({{"kind", "member"},
-           {"name", escaped(member.name)},
+           {"name", escaped_name(member.name)},
            {"type", kKinds[static_cast<int>(member.kind)]},
-           {"link", escaped(member.link)},
+           {"link", escaped_name(member.link)},
            {"mode", member.mode},
            {"bytes", member.data_bytes},
            {"mtime_ns", member.mtime_ns},
            {"data_at", member.data_at},
-           {"bundle", escaped(bundle.path())}});
+           {"bundle", escaped_name(bundle.path())}});
 }
 
 int list(const std::string& path, const std::vector<std::string>& names) {
@@ -331,6 +355,9 @@ int main(int count, char** words) {
         if (count >= 4 && std::strcmp(words[1], "beside") == 0) return copy_beside(words[2], count, words);
         if (count == 6 && std::strcmp(words[1], "give") == 0 && std::strcmp(words[4], "--parent") == 0)
             return end_with(number(words[5])) ? give(words[2], {.target = words[3]}) : 1;
+        if (count == 6 && std::strcmp(words[1], "take") == 0 && std::strcmp(words[4], "--parent") == 0)
+            return end_with(number(words[5])) ? take(words[2], words[3]) : 1;
+        if ((count == 4 || count == 5) && std::strcmp(words[1], "names") == 0) return list_names(words[2], words[3], count == 5);
         if (count >= 3 && std::strcmp(words[1], "status") == 0) return show_status(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "scavenge") == 0) return search_leftovers(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));

@@ -20,11 +20,12 @@ Result failed(int code) {
         return Result(-1);
 }
 
-// The number of links of a path that other nodes were asked for already.
+// The number of links of a path that was asked for already.
 constexpr uint32_t kHasAsked = kMostLinks + 1;
 
 // Makes a call on a file that should exist. A link below the base may lead to a file on scratch, where the kernel does not find it.
-// A file that this node does not have may be on another node. `changes`: the call changes the file, or opens it for writing.
+// A file that this node does not have may be on another node, or in a bundle. `changes`: the call changes the file, or opens it for
+// writing.
 template <class Call>
 [[gnu::noinline]] auto existing(int directory, const char*& path, Call call, bool changes = false, uint32_t links = 0)
     -> decltype(call()) {
@@ -52,7 +53,7 @@ template <class Call>
         result = existing(directory, path, call, changes, links + 1);
         path = logical;
         if (!placing::is_absent(result)) return result;
-    } else if (links <= kMostLinks && asks_other_nodes(directory, path)) {
+    } else if (links <= kMostLinks && has_asked_for(directory, path)) {
         return existing(directory, path, call, changes, kHasAsked);
     }
     errno = code;
@@ -72,6 +73,7 @@ template <class Call>
 [[gnu::noinline]] auto opened_file(const Opening& opening, int directory, const char*& path, Call call, uint32_t links = 0)
     -> decltype(call()) {
     const char* const logical = path;
+    take_out_of_bundle(directory, path);
     ChangingNames changing;
     StagedPath staged(directory, path);
     const Choice choice = staged.choose(opening);
@@ -100,6 +102,7 @@ template <class Call>
 // Makes a call that creates a directory or a link.
 template <class Call>
 [[gnu::noinline]] auto unplaced(int directory, const char*& path, Call call) -> decltype(call()) {
+    take_out_of_bundle(directory, path);
     {
         const StagedPath staged(directory, path);
         if (staged.is_file()) return failed<decltype(call())>(EEXIST);
@@ -129,7 +132,7 @@ template <class Call>
         }
     }
     const int result = placing::placed_existing(directory, path, call);
-    const bool is_again = placing::is_absent(result) && takes_files && asks_other_nodes(directory, path);
+    const bool is_again = placing::is_absent(result) && takes_files && has_asked_for(directory, path);
     return is_again ? placing::placed_existing(directory, path, call) : result;
 }
 
@@ -186,7 +189,7 @@ template <class Call>
             from = paths.from;
             to = paths.to;
             changing.end();
-            if (result == 0 && !is_link) staged_to.deliver_if_given();
+            if (result == 0 && !is_link) staged_to.deliver_over_target();
             return result;
         }
         case Step::replace: {
@@ -212,11 +215,12 @@ template <class Call>
     return placing::placed_two(from_directory, from, to_directory, to, call);
 }
 
-// Makes a call with two paths, a rename or a link. Another node may have the first file.
+// Makes a call with two paths, a rename or a link. Another node or a bundle may have the first file, a bundle the second.
 template <class Call>
 int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
+    take_out_of_bundle(to_directory, to);
     const int result = two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call);
-    const bool is_again = placing::is_absent(result) && !exists_at(from_directory, from) && asks_other_nodes(from_directory, from);
+    const bool is_again = placing::is_absent(result) && !exists_at(from_directory, from) && has_asked_for(from_directory, from);
     return is_again ? two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call) : result;
 }
 

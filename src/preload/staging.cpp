@@ -12,6 +12,7 @@
 
 #include "place/scratch_counts.hpp"
 #include "preload/ask.hpp"
+#include "preload/bundled.hpp"
 #include "preload/placing.hpp"
 #include "trace/log.hpp"
 #include "trace/raw.hpp"
@@ -192,6 +193,7 @@ void begin(const place::Rules& rules, const char* path) {
     own_node.store(own, std::memory_order_relaxed);
     map_counts(scratch);
     set_given_folder(path);
+    bundled::begin(path);
     ask::begin(scratch);
     has_scratch.store(true, std::memory_order_release);
 }
@@ -270,8 +272,17 @@ bool StagedPath::is_given() const {
     return exists_at(AT_FDCWD, marker);
 }
 
-bool StagedPath::ask_other_nodes() const {
+// Whether a new file of this name is written at the target, where an older one is. Other nodes read it there. In a bundle the new
+// one would be beside an older one that everybody reads.
+bool StagedPath::stays_at_target() const { return bundled::is_on() || is_given(); }
+
+void StagedPath::take_out_of_bundle() const {
+    if (is_inside() && bundled::has(text_ + below_, bytes_ - below_) && !exists_at(directory_, path_)) ask_for_file();
+}
+
+bool StagedPath::ask_for_file() const {
     if (!is_inside() || kind_ != 0 || names_folder_) return false;
+    if (!bundled::asks_other_nodes() && !bundled::has(text_ + below_, bytes_ - below_)) return false;
     if (placing::rules().count() != 0 && placing::PlacedPath(directory_, path_).is_placed()) return false;
     Counts* const all = counts.load(std::memory_order_relaxed);
     const ask::Answer answer =
@@ -295,20 +306,27 @@ void StagedPath::read_folder_again() const {
     if (folder >= 0) raw::call(SYS_close, folder);
 }
 
-void StagedPath::deliver_if_given() const {
-    if (!ask::is_on() || !exists_at(directory_, path_) || !is_given()) return;
+void StagedPath::deliver_over_target() const {
+    if (!ask::is_on() || !exists_at(directory_, path_) || !stays_at_target()) return;
     Counts* const all = counts.load(std::memory_order_relaxed);
     const ask::Answer answer =
         ask::ask(ask::Kind::own, text_ + below_, bytes_ - below_, all == nullptr ? nullptr : &all->agent_is_silent);
     if (answer != ask::Answer::done) count_unanswered(text_ + below_);
 }
 
-bool asks_other_nodes(int directory, const char* path) {
+bool has_asked_for(int directory, const char* path) {
     if (!ask::is_on()) return false;
     const int code = errno;
-    const bool has_asked = StagedPath(directory, path).ask_other_nodes();
+    const bool has_asked = StagedPath(directory, path).ask_for_file();
     errno = code;
     return has_asked;
+}
+
+void take_out_of_bundle(int directory, const char* path) {
+    if (!bundled::is_on()) return;
+    const int code = errno;
+    StagedPath(directory, path).take_out_of_bundle();
+    errno = code;
 }
 
 // Whether a file at the target may be hidden by a new one on scratch: a new file would have the same owner, links and attributes.
@@ -331,7 +349,7 @@ Choice StagedPath::choose(const Opening& opening) {
     const int64_t found = raw::call(SYS_newfstatat, directory_, raw::address(path_), raw::address(&file), AT_SYMLINK_NOFOLLOW);
     if (found == 0 && S_ISLNK(file.st_mode)) return opening.follows() && !opening.is_exclusive() ? Choice::link : Choice::target;
     if (found == -ENOENT) return opening.creates() && has_pattern() ? choose_new() : Choice::target;
-    if (found != 0 || !opening.truncates() || opening.is_exclusive() || !has_pattern() || !is_hideable(file) || is_given())
+    if (found != 0 || !opening.truncates() || opening.is_exclusive() || !has_pattern() || !is_hideable(file) || stays_at_target())
         return Choice::target;
     if (choose_new() == Choice::target || !make_folders()) return Choice::target;
     const mode_t mode = file.st_mode & 07777;
@@ -418,14 +436,17 @@ bool scratch_of_folder(const char* folder, uint32_t bytes, char* to) {
 }
 
 bool is_of_drain(const char* folder, uint32_t bytes, const char* name) {
-    constexpr char kCopies[] = ".tailrace-drain-";
+    constexpr char kCopies[] = ".tailrace-drain-", kExtracted[] = ".tailrace-extract-";
     const place::Stage all = stage();
     const place::Text base = all.record().base;
-    return bytes == base.bytes && strncmp(name, kCopies, sizeof kCopies - 1) == 0 && memcmp(folder, all.text(base), bytes) == 0;
+    const bool is_named_so =
+        strncmp(name, kCopies, sizeof kCopies - 1) == 0 || strncmp(name, kExtracted, sizeof kExtracted - 1) == 0;
+    return is_named_so && bytes == base.bytes && memcmp(folder, all.text(base), bytes) == 0;
 }
 
 bool find(const char* path, const Opening& opening, char* to) {
     char link[kStagedRoom];
+    if (opening.creates()) take_out_of_bundle(AT_FDCWD, path);
     for (uint32_t links = 0; links < kMostLinks; ++links) {
         StagedPath staged(AT_FDCWD, path);
         const Choice choice = staged.choose(opening);
@@ -436,7 +457,7 @@ bool find(const char* path, const Opening& opening, char* to) {
         char next[kStagedRoom];
         if (choice != Choice::link && opening.creates()) return false;
         if (!read_link(AT_FDCWD, path, next)) {
-            if (!exists_at(AT_FDCWD, path)) asks_other_nodes(AT_FDCWD, path);
+            if (!exists_at(AT_FDCWD, path)) has_asked_for(AT_FDCWD, path);
             return false;
         }
         memcpy(link, next, sizeof link);

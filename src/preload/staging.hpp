@@ -70,12 +70,14 @@ public:
     void take_back(bool is_full) const;
     // Makes the folders of the file on scratch. False: they do not exist at the target.
     bool make_folders() const;
-    // Asks the other nodes for the file, which is neither on this node's scratch nor at the target. A node that has it delivers it.
-    // False: no node was asked.
-    bool ask_other_nodes() const;
-    // After a file on scratch was renamed: if the target has an older file of the name which other nodes have asked for, delivers
-    // the new one, because they would read the old one.
-    void deliver_if_given() const;
+    // Asks for the file, which is neither on this node's scratch nor at the target: another node that has it delivers it, or it is
+    // taken out of a bundle. False: nothing was asked.
+    bool ask_for_file() const;
+    // Takes the file out of its bundle if it is there alone.
+    void take_out_of_bundle() const;
+    // After a file on scratch was renamed: if the target has an older file of the name that stays there, delivers the new one,
+    // because others would read the old one.
+    void deliver_over_target() const;
 
 private:
     static constexpr unsigned kFolderKind = 0040000;
@@ -83,6 +85,7 @@ private:
     void lead();
     bool has_pattern() const;
     bool is_given() const;
+    bool stays_at_target() const;
     void read_folder_again() const;
     Choice choose_new();
     bool is_hideable(const struct stat& file) const;
@@ -96,8 +99,10 @@ private:
     char text_[kStagedRoom];
 };
 
-// Asks the other nodes for an absent file. True: make the call again, because the file may be at its target now. Keeps errno.
-bool asks_other_nodes(int directory, const char* path);
+// Asks other nodes and bundles for an absent file. True: make the call again, because it may be at its target now. Keeps errno.
+bool has_asked_for(int directory, const char* path);
+// Before a call that may create a file: takes a file of this name out of its bundle if it is there alone. Keeps errno.
+void take_out_of_bundle(int directory, const char* path);
 
 constexpr uint32_t kMostLinks = 16;
 // Writes the target of a symbolic link, as a path relative to the same directory. False: `path` is not a link. `to` has kStagedRoom
@@ -109,7 +114,7 @@ int64_t remove_at(int directory, const char* path, int flags);
 // Writes the path of the folder on scratch that belongs to a folder; `folder` is its real path. False: there is none.
 bool scratch_of_folder(const char* folder, uint32_t bytes, char* to);
 
-// Whether an entry of a folder belongs to a drain that copies while the program runs, and is not a file of the program.
+// Whether an entry of a folder has unfinished files of a drain or of an extraction, and is not a file of the program.
 bool is_of_drain(const char* folder, uint32_t bytes, const char* name);
 
 // Writes the path on scratch of a file that a call opens. False: the file is at the target.

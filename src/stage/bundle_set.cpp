@@ -44,19 +44,27 @@ bool is_folder(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> bundles_in(const std::string& path) {
-    if (!is_folder(path)) return {path};
+std::vector<std::string> bundles_in_or_none(const std::string& folder) {
+    if (!is_folder(folder)) return {};
     std::vector<std::pair<BundleName, std::string>> found;
-    for (const std::string& name : list_directory(path))
-        if (BundleName parts = parsed(name); !parts.drain.empty()) found.emplace_back(std::move(parts), path + "/" + name);
+    for (const std::string& name : list_directory(folder))
+        if (BundleName parts = parsed(name); !parts.drain.empty()) found.emplace_back(std::move(parts), folder + "/" + name);
     std::ranges::sort(found, [](const auto& a, const auto& b) {
         return a.first.drain != b.first.drain ? a.first.drain < b.first.drain : a.first.number > b.first.number;
     });
-    if (found.empty())
-        fail(Status::NOT_FOUND, path,
-             " has no bundle of `tailrace drain`, whose names are NODE-TOKEN-NUMBER.tar or .tar.zst: name the bundle itself");
     std::vector<std::string> paths;
     for (auto& [parts, bundle] : found) paths.push_back(std::move(bundle));
+    return paths;
+}
+
+std::string drain_of_bundle(const std::string& path) { return parsed(path).drain; }
+
+std::vector<std::string> bundles_in(const std::string& path) {
+    if (!is_folder(path)) return {path};
+    std::vector<std::string> paths = bundles_in_or_none(path);
+    if (paths.empty())
+        fail(Status::NOT_FOUND, path,
+             " has no bundle of `tailrace drain`, whose names are NODE-TOKEN-NUMBER.tar or .tar.zst: name the bundle itself");
     return paths;
 }
 

@@ -14,6 +14,11 @@ namespace tailrace {
 // end.
 std::vector<std::string> bundles_in(const std::string& path);
 
+// The same; empty if there is no bundle, or no folder.
+std::vector<std::string> bundles_in_or_none(const std::string& folder);
+// NODE-TOKEN of a bundle's file name, which all bundles of one drain have.
+std::string drain_of_bundle(const std::string& path);
+
 // Calls `see` for each of the names, and for all members below those that are folders; an empty name: all members. One bundle is
 // open at a time. Throws NOT_FOUND for a name that is in no bundle, and BAD_ARGUMENT for a file that two drains have delivered: it
 // is not known which copy is the later one. Returns how many members the bundles have.

@@ -49,14 +49,14 @@ class PlacedRun(Recording):
                 environment = launch.placed_environment(variables, launch.own_environment(), follow=options.follow)
                 if why := launch_warning(options.command[0]):
                     say(f"tailrace: the files of {options.command[0]} cannot be placed: {why}")
+            if self.staging is not None:
+                self.staging.begin()
         except (TomlError, MappingError, StageError) as error:
             self.abandon()
             raise NotRun(str(error)) from None
         except OSError as error:
             self.abandon()
             raise NotRun(f"the rules could not be written: {error.filename}: {error.strerror}") from None
-        if self.staging is not None:
-            self.staging.begin()
         for text in self.placing.said_before():
             _say(text)
         return command, environment

@@ -118,7 +118,7 @@ def _make_room(table: Table, sink: str) -> int:
         return 0
     room, least = _bytes(table, "make_room", "0"), _bytes(table, "min_free", DEFAULT_MIN_FREE)
     if sink == "bundle":
-        raise table.fail("make_room", 'is only for sink = "mirror": files in a bundle cannot be opened by the program; remove it')
+        raise table.fail("make_room", 'is only for sink = "mirror": bundles are made when the program has ended; remove it')
     if table.flag("while_running", False):
         raise table.fail(
             "make_room", "delivers closed files while the program runs, and while_running copies them: remove one of them"

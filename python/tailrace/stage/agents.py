@@ -22,7 +22,7 @@ from tailrace.launch.job_nodes import JobNodes, Start
 from tailrace.place.stage_rules import StageNode
 from tailrace.stage.agent_lines import Reader
 from tailrace.stage.order import StageOrder
-from tailrace.stage.questions import KINDS, Files, Questions
+from tailrace.stage.questions import KINDS, Bundles, Files, Questions
 
 ANSWER_S = 60.0  # limit for the first message: many agents load Python from one shared file system at a time
 SILENT_S = 30.0  # limit for later messages: an agent that works sends one every 2 s
@@ -198,9 +198,9 @@ class Agents:
     def _working(self) -> list[Agent]:
         return [agent for agent in self.agents.values() if agent.node is not None and not agent.lost_because]
 
-    def begin_questions(self, own: Files) -> None:
+    def begin_questions(self, own: Files, bundles: Bundles | None) -> None:
         """From here on the questions of processes are answered, until `questions.end()`. `own`: the files of this node."""
-        self.questions.begin([agent.name for agent in self.agents.values() if agent.node is not None], own)
+        self.questions.begin([agent.name for agent in self.agents.values() if agent.node is not None], own, bundles)
 
     def name_left(self) -> None:
         """Asks all agents for texts about their files on scratch. Does not wait."""

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import queue
 import stat
-import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 from tailrace.stage import given_names
-from tailrace.stage.drain import StageError, program
+from tailrace.stage.drain import name_of
+from tailrace.stage.name_groups import NameGroups, failures_of
 from tailrace.stage.order import OtherNodes, StageOrder
 from tailrace.stage.scratch_folder import STATE
 
 STILL_S = 2.0  # time between calls of `still`
-END_S = 10.0  # limit for tailraced to end when its input has ended
 
 
 class Outcome(Enum):
@@ -65,7 +62,7 @@ class Giver:
         self.delivered = {purpose: Sum() for purpose in Purpose}
         self._is_noted = order.other_nodes is OtherNodes.ASKED
         self._torn: Callable[[], frozenset[str]] | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._groups = NameGroups("give", scratch, order.base)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None: there are no more
         self._working: Sequence[_Job] = ()
         self._is_over = threading.Event()
@@ -113,7 +110,7 @@ class Giver:
             for purpose in Purpose:
                 self._give_all([job for job in self._working if job.purpose is purpose], purpose)
             self._working = ()
-        self._end_process()
+        self._groups.end()
 
     def _give_all(self, jobs: Sequence[_Job], purpose: Purpose) -> None:
         if not jobs:
@@ -156,53 +153,11 @@ class Giver:
 
     def _carry(self, paths: Sequence[str], to: Sum) -> dict[str, Result]:
         """The results of those that were not delivered. Raises StageError, OSError."""
-        process = self._running()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(b"".join(os.fsencode(path) + b"\0" for path in paths) + b"\0")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = b""
-        if not line:
-            self._end_process()
-            raise StageError(f"tailraced has ended while it delivered files of {self._scratch}")
-        answer = json.loads(line)
-        if "why" in answer or answer["kind"] == "error":
-            raise StageError(answer.get("why") or answer["message"])
+        answer = self._groups.ask(paths)
         to.files += answer["files"]
         to.bytes += answer["bytes"]
-        results = {_name(one): Result(Outcome.NOT_WHOLE) for one in answer["open"]}
-        return results | {_name(one["path"]): Result(Outcome.FAILED, one["why"]) for one in answer["left"]}
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            words = [program(), "give", self._scratch, self._base, "--parent", str(os.getpid())]
-            # A session of its own: a signal of the terminal is for the program.
-            self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-            )
-        return self._process
-
-    def _end_process(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        try:
-            process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
-
-
-def _name(escaped: str) -> str:
-    return os.fsdecode(unquote_to_bytes(escaped))
+        results = {name_of(one): Result(Outcome.NOT_WHOLE) for one in answer["open"]}
+        return results | {name: Result(Outcome.FAILED, why) for name, why in failures_of(answer).items()}
 
 
 def _is_below(path: str) -> bool:

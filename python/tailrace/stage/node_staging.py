@@ -17,7 +17,8 @@ from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.beside import Beside
 from tailrace.stage.drain import Progress, StageError, Stop
 from tailrace.stage.giver import Giver, Outcome, Purpose, Result, Sum
-from tailrace.stage.order import OtherNodes, StageOrder
+from tailrace.stage.order import StageOrder
+from tailrace.stage.over_target import deliver_over_target
 from tailrace.stage.room_maker import RoomMaker
 from tailrace.stage.scratch_folder import Folders, ScratchFolder, chosen_scratch, files_of
 
@@ -25,7 +26,7 @@ CLOSING_S = 10.0  # seconds to wait for files that a process still has open for 
 MOST_NAMED = 5
 INTERRUPTED = "interrupted before all files were delivered"
 
-Ask = Callable[[str, Client], None]  # asks the other nodes for a file
+Ask = Callable[[str, Client], None]  # asks the other nodes and the bundles for a file
 
 
 @dataclass(frozen=True)
@@ -93,18 +94,17 @@ class NodeStaging:
         """The record of this node in the rules file of the run."""
         return StageNode(self._scratch.path, self.node, self._scratch.device, self._scratch.inode)
 
-    def begin(self, ask: Ask | None) -> None:
+    def begin(self, ask: Ask) -> None:
         """Called before the program starts. Starts the copying process if [stage] has while_running. `ask` is called for files that
-        processes of this node do not find; None: there is no other node."""
+        processes of this node do not find."""
         if self.order.while_running:
             self._beside = Beside(self._scratch.path, self.order.target)
-        is_asked = ask is not None and self.order.other_nodes is OtherNodes.ASKED
-        if not (is_asked or self.order.make_room_bytes):
+        if not self.order.delivers_while_running:
             return
         giver = self._giver = Giver(self._scratch.path, self.order, self.node)
         if self.order.make_room_bytes:
             self._room = RoomMaker(self._scratch.path, self.order.make_room_bytes, giver)
-        if ask is None or not is_asked:
+        if not self.order.answers_questions:
             return
 
         def take(kind: Kind, path: str, client: Client) -> None:
@@ -192,6 +192,8 @@ class NodeStaging:
             return Delivered(stopped_because=f"which files are torn is not known: {error}", remedy=remedy)
         try:
             new = self._set_aside(doubles)
+            if order.sink == "bundle":
+                deliver_over_target(scratch.path, order.base, torn, CLOSING_S)
             scratch.release()
             answer = drain.copy(
                 Path(scratch.path),

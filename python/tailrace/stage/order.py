@@ -40,7 +40,12 @@ class StageOrder:
     @property
     def delivers_while_running(self) -> bool:
         """Whether files may leave scratch while the program runs."""
-        return self.make_room_bytes > 0 or self.other_nodes is OtherNodes.ASKED
+        return self.make_room_bytes > 0 or self.answers_questions
+
+    @property
+    def answers_questions(self) -> bool:
+        """Whether processes ask for files: they may be on another node, or in a bundle of an earlier run."""
+        return self.other_nodes is OtherNodes.ASKED or self.sink == "bundle"
 
     @staticmethod
     def of(rules: StageRules, log: Path, *, is_one_of_several: bool) -> StageOrder:

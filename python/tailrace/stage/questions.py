@@ -1,5 +1,6 @@
 """Questions of a run's processes for files that they do not find. The command sends each question to all other nodes, orders the
-first that has the file to deliver it, and answers the node that has asked. Every wait has a limit."""
+first that has the file to deliver it, and answers the node that has asked. If no node has it, it may be in a bundle of an earlier
+run. Every wait has a limit."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ ASK_S = 15.0  # limit for the answer of a node, and for its next word while it d
 KINDS = {"ask", "has", "gave", "giving"}  # of messages of agents
 LOST = "its agent is lost"
 OWN = ""  # instead of an agent's name: the node of the command
+BUNDLES = "bundles"  # the same: the bundles of earlier runs
 
 Order = Callable[[Mapping[str, Any]], None]
 
@@ -25,6 +27,12 @@ class Files(Protocol):
 
     def has(self, path: str) -> bool: ...
     def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None: ...
+
+
+class Bundles(Protocol):
+    """The bundles of earlier runs: an EarlierBundles."""
+
+    def take(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None: ...
 
 
 @dataclass
@@ -46,6 +54,7 @@ class Questions:
         self._order, self._limit_s = order, limit_s
         self._lock = threading.RLock()
         self._own: Files | None = None
+        self._bundles: Bundles | None = None
         self._nodes: set[str] = set()
         self._lost: set[str] = set()
         self._silent: set[str] = set()
@@ -54,10 +63,10 @@ class Questions:
         self._is_over = threading.Event()
         self.failures: dict[str, str] = {}  # by agent: why it did not answer, or did not deliver
 
-    def begin(self, nodes: Iterable[str], own: Files) -> None:
+    def begin(self, nodes: Iterable[str], own: Files, bundles: Bundles | None = None) -> None:
         """From here on questions are answered, until `end`. `nodes`: the names of the agents."""
         with self._lock:
-            self._nodes, self._own = set(nodes), own
+            self._nodes, self._own, self._bundles = set(nodes), own, bundles
         threading.Thread(target=self._watch, daemon=True).start()
 
     def end(self) -> None:
@@ -140,8 +149,11 @@ class Questions:
             if (question := self._open.get(number)) is None:
                 return
             if result.outcome is Outcome.FAILED:
-                self.failures[agent] = f"{question.path}: {result.why}"
+                self.failures[self._said_of(agent)] = f"{question.path}: {result.why}"
             self._finish(number, question, result.outcome is not Outcome.FAILED)
+
+    def _said_of(self, agent: str) -> str:
+        return {OWN: "this node", BUNDLES: "bundles of earlier runs"}.get(agent, agent)
 
     def _still(self, number: int) -> None:
         with self._lock:
@@ -161,8 +173,21 @@ class Questions:
             self._end_if_answered(number, question)
 
     def _end_if_answered(self, number: int, question: _Question) -> None:
-        if question.giver is None and not question.waits_for:
+        if question.giver is not None or question.waits_for:
+            return
+        if self._bundles is None:
             self._finish(number, question, question.is_known)
+            return
+        question.giver = BUNDLES
+        self._bundles.take(question.path, lambda result: self._taken(number, question, result), lambda: self._still(number))
+
+    def _taken(self, number: int, question: _Question, result: Result) -> None:
+        with self._lock:
+            if number not in self._open:
+                return
+            if result.outcome is Outcome.FAILED:
+                self.failures[self._said_of(BUNDLES)] = result.why
+            self._finish(number, question, question.is_known and result.outcome is not Outcome.FAILED)
 
     def _finish(self, number: int, question: _Question, is_known: bool) -> None:
         del self._open[number]
@@ -175,7 +200,7 @@ class Questions:
             with self._lock:
                 late_s = time.monotonic() - self._limit_s
                 for number, question in list(self._open.items()):
-                    if question.heard_s > late_s or question.giver == OWN:
+                    if question.heard_s > late_s or question.giver in (OWN, BUNDLES):
                         continue
                     for agent in [question.giver] if question.giver is not None else list(question.waits_for):
                         self._silent.add(agent)

@@ -20,6 +20,7 @@ from tailrace.stage.agents import Agent, Agents
 from tailrace.stage.ask_socket import Client
 from tailrace.stage.delivery import OfNode, Progress, Say, said_of_delivery
 from tailrace.stage.drain import StageError, Stop
+from tailrace.stage.earlier_bundles import EarlierBundles, write_names
 from tailrace.stage.job_end import JobEnd
 from tailrace.stage.node_staging import INTERRUPTED, MOST_NAMED, Delivered, Look, NodeStaging
 from tailrace.stage.order import StageOrder
@@ -27,6 +28,7 @@ from tailrace.stage.questions import OWN
 from tailrace.stage.scratch_folder import restore_times
 
 PAUSE_S = 0.1  # between looks for a request to stop
+_REPLACED = "they replace files that are at their target"
 NODES_FILE = "nodes.json"  # in the folder of the log: the scratch of each node
 
 
@@ -53,6 +55,8 @@ class Staging:
         self._looks: dict[str, Look] = {}  # by node, when the program has ended
         self._look_problem = ""
         self._job_text, self._job_end = "", JobEnd(self.name_left)
+        self._bundles: EarlierBundles | None = None  # set if files are delivered in bundles
+        self.bundled_names = 0  # names in bundles of earlier runs
         try:
             self._agents = Agents(self._found, order, self._say_left)
         except BaseException:
@@ -79,9 +83,13 @@ class Staging:
         return StageRecord(self.rules, tuple(self._nodes()))
 
     def begin(self) -> None:
-        """Called before the program starts. Starts the copying process if [stage] has while_running."""
-        self._own.begin(self._ask if self._agents.nodes else None)
-        self._agents.begin_questions(self._own)
+        """Called before the program starts. Starts the copying process if [stage] has while_running. Raises StageError."""
+        if self.rules.sink == "bundle":
+            asks = bool(self._agents.nodes) and self.rules.ask_other_nodes
+            self.bundled_names = write_names(self.log, self.rules.bundles, asks_other_nodes=asks)
+            self._bundles = EarlierBundles(self.rules.bundles, self.rules.base)
+        self._own.begin(self._ask)
+        self._agents.begin_questions(self._own, self._bundles)
         self._job_end.begin()
 
     def _ask(self, path: str, client: Client) -> None:
@@ -90,7 +98,7 @@ class Staging:
     def abandon(self) -> None:
         """Removes the folders and their files: the command did not start, or its files are not needed."""
         self._job_end.end()
-        self._agents.questions.end()
+        self._end_questions()
         self._own.abandon()
         self._agents.abandon()
 
@@ -130,11 +138,16 @@ class Staging:
         except (StageError, OSError) as error:
             self._say(str(error))
 
+    def _end_questions(self) -> None:
+        self._agents.questions.end()
+        if self._bundles is not None:
+            self._bundles.end()
+
     def _look(self) -> None:
         """Once, when the program has ended: at all nodes at the same time."""
         if self._looks or self._look_problem:
             return
-        self._agents.questions.end()
+        self._end_questions()
         self._agents.begin_look()
         try:
             self._looks[self._own.node] = self._own.look()
@@ -174,8 +187,11 @@ class Staging:
             if look.given_files:
                 said.append(
                     f"{begin}{number_of(look.given_files, 'file')}, {bytes_text(look.given_bytes)} had been delivered while the "
-                    "program ran, because processes of other nodes wanted them"
+                    f"program ran, because {'processes of other nodes wanted them' if self._agents.nodes else _REPLACED}"
                 )
+        if self._bundles is not None and self._bundles.files:
+            taken = f"{number_of(self._bundles.files, 'file')}, {bytes_text(self._bundles.bytes)}"
+            said.append(f"{taken} of earlier runs were taken out of their bundles in {self.rules.bundles}; they stay beside them")
         said += self._unanswered()
         return said + [self._without_scratch(node) for node in nodes_without_scratch]
 

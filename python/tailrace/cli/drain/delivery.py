@@ -18,6 +18,7 @@ from tailrace.stage import drain, name_lists
 from tailrace.stage.delivery import copied_before
 from tailrace.stage.drain import Stop
 from tailrace.stage.node_staging import torn_on_scratch
+from tailrace.stage.over_target import deliver_over_target, locked
 from tailrace.stage.scratch_folder import Folders, run_of
 
 
@@ -38,6 +39,9 @@ def deliver(
     folders = Folders(str(scratch), run["base"]) if run else None
     torn = _torn(scratch, log)
     new = _set_aside(scratch, target, sink, run)
+    if run and sink == "bundle":
+        with locked(str(scratch)):
+            deliver_over_target(str(scratch), run["base"], torn, wait_s)
     answer = drain.copy(
         scratch, target, sink, bundle_bytes, wait_s, progress, name_lists.renamed(torn, new), compression, _stop_by_signals()
     )

@@ -1,0 +1,60 @@
+"""With bundles: files on scratch that replace one of the same name at the target. In a bundle they would be newer than what
+everybody reads, so they are delivered to their names."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Collection, Iterator
+
+from tailrace.plain_text import quoted
+from tailrace.stage.drain import StageError, name_of
+from tailrace.stage.name_groups import NameGroups, failures_of
+from tailrace.stage.scratch_folder import LOCK_FILE, STATE, files_of
+
+PAUSE_S = 0.2
+
+
+def deliver_over_target(scratch: str, base: str, torn: Collection[str], wait_s: float) -> None:
+    """`base`: the folder of the run. `torn`: paths that are left. Waits for files that a process still has open for writing. The
+    caller holds the lock of the folder. Raises StageError."""
+    hiding = [path for path in files_of(scratch) if path not in torn and os.path.lexists(os.path.join(base, path))]
+    if not hiding:
+        return
+    groups = NameGroups("give", scratch, base)
+    until_s = time.monotonic() + wait_s
+    try:
+        while hiding:
+            answer = groups.ask(hiding)
+            for path, why in failures_of(answer).items():
+                raise StageError(f"{path} replaces a file at the target, and is not delivered: {why}")
+            hiding = [name_of(one) for one in answer["open"]]
+            if hiding and time.monotonic() > until_s:
+                raise StageError(
+                    f"{hiding[0]} replaces a file at the target, and a process still has it open for writing: end that process"
+                )
+            if hiding:
+                time.sleep(PAUSE_S)
+    except OSError as error:
+        raise StageError(f"tailraced cannot be run: {error}") from None
+    finally:
+        groups.end()
+
+
+@contextlib.contextmanager
+def locked(scratch: str) -> Iterator[None]:
+    """Holds the lock of a folder that no run holds. Raises StageError if another process has it."""
+    path = os.path.join(scratch, STATE, LOCK_FILE)
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise StageError(f"{path}: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise StageError(f"{quoted(scratch)} is used by another drain, or by its run: wait until that has ended") from None
+    finally:
+        os.close(lock)

@@ -1,0 +1,134 @@
+#include "stage/earlier_bundles.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
+#include "base/system_error.hpp"
+#include "place/bundled_names.hpp"
+#include "place/rules.hpp"
+#include "stage/bundle_set.hpp"
+#include "stage/escaped_name.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr char kTaken[] = "/tailrace-taken";
+
+bool is_file_or_link(const Member& member) { return member.kind != ItemKind::folder; }
+
+bool exists(const std::string& path) {
+    struct stat status;
+    return ::lstat(path.c_str(), &status) == 0;
+}
+
+}  // namespace
+
+EarlierBundles::EarlierBundles(std::string folder) : folder_(std::move(folder)) {
+    for (const std::string& path : bundles_in_or_none(folder_))
+        bundles_.push_back({drain_of_bundle(path), std::make_unique<BundleReader>(path)});
+    read_taken();
+}
+
+// One line for each file: DRAIN NAME, the name escaped. A line without its end was not finished, and the program had no answer yet.
+void EarlierBundles::read_taken() {
+    if (!path_exists(folder_ + kTaken)) return;
+    const std::string all = File::open_users_file(folder_ + kTaken).read_all();
+    for (size_t begin = 0, end; (end = all.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        const std::string_view line = std::string_view(all).substr(begin, end - begin);
+        const size_t space = line.find(' ');
+        if (space == std::string_view::npos) continue;
+        taken_[std::string(line.substr(0, space))].insert(unescaped_name(line.substr(space + 1)));
+    }
+}
+
+bool EarlierBundles::was_taken(const Bundle& bundle, std::string_view name) const {
+    const auto names = taken_.find(bundle.drain);
+    return names != taken_.end() && names->second.contains(name);
+}
+
+std::vector<uint64_t> EarlierBundles::hashes() const {
+    std::vector<uint64_t> hashes;
+    for (const Bundle& bundle : bundles_)
+        for (uint64_t number = 0; number < bundle.reader->count(); ++number) {
+            const Member member = bundle.reader->at(number);
+            if (is_file_or_link(member) && !was_taken(bundle, member.name))
+                hashes.push_back(place::checksum(member.name.data(), member.name.size()));
+        }
+    std::ranges::sort(hashes);
+    hashes.erase(std::ranges::unique(hashes).begin(), hashes.end());
+    return hashes;
+}
+
+std::vector<EarlierBundles::Copy> EarlierBundles::copies_of(const std::string& name) const {
+    std::vector<Copy> copies;
+    for (const Bundle& bundle : bundles_) {
+        if (!copies.empty() && copies.back().bundle->drain == bundle.drain) continue;
+        const auto member = bundle.reader->find(name);
+        if (member && is_file_or_link(*member) && !was_taken(bundle, name)) copies.push_back({&bundle, *member});
+    }
+    return copies;
+}
+
+void EarlierBundles::take(const std::string& base, const std::string& name, Extraction& extraction) {
+    const std::vector<Copy> copies = copies_of(name);
+    const std::string path = base + "/" + name;
+    if (copies.empty() || exists(path)) return;
+    const BundleReader& reader = *copies.front().bundle->reader;
+    if (copies.size() > 1)
+        fail(Status::BAD_ARGUMENT, name, " is in ", reader.path(), " and in ", copies[1].bundle->reader->path(),
+             ", which two drains have made: extract the one that you want");
+    Member member = copies.front().member;
+    if (member.kind == ItemKind::hard_link) {
+        // The file's other names may be in the bundle still, so this one becomes a file of its own.
+        const auto first = reader.find(member.link);
+        if (!first || first->kind != ItemKind::file)
+            fail(Status::CORRUPT, reader.path(), ": ", name, " is a name of ", std::string(member.link),
+                 ", which is no file in it");
+        const std::string_view own = member.name;
+        member = *first;
+        member.name = own;
+    }
+    try {
+        extraction.make(reader, member);
+    } catch (const Error&) {
+        if (!exists(path)) throw;  // else the program has made the file meanwhile
+    }
+    note(*copies.front().bundle, name);
+}
+
+void EarlierBundles::note(const Bundle& bundle, const std::string& name) {
+    const std::string path = folder_ + kTaken, line = bundle.drain + " " + escaped_name(name) + "\n";
+    constexpr mode_t kMode = 0666;
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kMode));
+    if (!file.is_open()) fail_system("open", path, errno);
+    // In one call, because runs of several nodes may write here.
+    const ssize_t written = ::write(file.get(), line.data(), line.size());
+    if (written != static_cast<ssize_t>(line.size())) fail_system("write to", path, written < 0 ? errno : ENOSPC);
+    taken_[bundle.drain].insert(name);
+}
+
+void write_names(const std::string& folder, const std::string& path, bool asks_other_nodes) {
+    const std::vector<uint64_t> hashes = EarlierBundles(folder).hashes();
+    place::BundledNames names{};
+    std::memcpy(names.magic, place::kBundledMagic, sizeof names.magic);
+    names.version = place::kBundledVersion;
+    names.asks_other_nodes = asks_other_nodes ? 1 : 0;
+    names.count = hashes.size();
+    names.sum = place::checksum(hashes.data(), hashes.size() * sizeof(uint64_t));
+    ::unlink(path.c_str());  // of an earlier run with the same log
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file.is_open()) fail_system("create", path, errno);
+    write_fully(file.get(), 0, &names, sizeof names, path);
+    if (!hashes.empty()) write_fully(file.get(), sizeof names, hashes.data(), hashes.size() * sizeof(uint64_t), path);
+}
+
+}  // namespace tailrace

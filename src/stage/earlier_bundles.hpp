@@ -1,0 +1,53 @@
+// The bundles of earlier runs in a folder, from which a run takes files when it names them. A file that was taken is an ordinary
+// file at its own name from then on: FOLDER/tailrace-taken says so, so that a file which the program removes does not come back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stage/bundle_reader.hpp"
+#include "stage/extract.hpp"
+
+namespace tailrace {
+
+class EarlierBundles {
+public:
+    // Reads the indexes of all bundles of the folder, and which files were taken. Throws CORRUPT for a damaged bundle.
+    explicit EarlierBundles(std::string folder);
+
+    // The hashes of the names that can be taken (place::checksum), sorted.
+    std::vector<uint64_t> hashes() const;
+    // Makes the file of this name below `base`, the folder of the extraction, and notes that it was taken. Does nothing if no
+    // bundle has it, or the name exists there. Throws BAD_ARGUMENT if two drains have delivered it, as each_member_of() does.
+    void take(const std::string& base, const std::string& name, Extraction& extraction);
+
+private:
+    struct Bundle {
+        std::string drain;  // NODE-TOKEN
+        std::unique_ptr<BundleReader> reader;
+    };
+    struct Copy {
+        const Bundle* bundle;
+        Member member;
+    };
+
+    bool was_taken(const Bundle& bundle, std::string_view name) const;
+    std::vector<Copy> copies_of(const std::string& name) const;  // the last one of each drain
+    void note(const Bundle& bundle, const std::string& name);
+    void read_taken();
+
+    std::string folder_;
+    std::vector<Bundle> bundles_;  // those of each drain from the last to the first
+    std::map<std::string, std::set<std::string, std::less<>>, std::less<>> taken_;  // by drain: names
+};
+
+// Writes the list that the preload reads (place/bundled_names.hpp), for this user alone. A folder without bundles gives an empty
+// list.
+void write_names(const std::string& folder, const std::string& path, bool asks_other_nodes);
+
+}  // namespace tailrace
