@@ -20,11 +20,15 @@ NAMES = [f"r{number:02d}" for number in range(20)]
 WRITE = f"""
 import os
 os.makedirs("out/d", exist_ok=True)
+os.makedirs("out/f", exist_ok=True)
 for name in {NAMES!r}:
     with open("out/" + name, "w") as file:
         file.write("old " + name + chr(10))
     os.chmod("out/" + name, 0o640)
     os.utime("out/" + name, (10**9, 10**9 + 7))
+for name in ("d/x", "d/y", "f/z"):
+    with open("out/" + name, "w") as file:
+        file.write("old " + name)
 """
 
 # Each call on another file that is in a bundle alone. What it prints is compared with a folder in which all files are.
@@ -69,6 +73,10 @@ show("made again", lambda: put("out/r16", "again", "x") or get("out/r16"))
 show("by a descriptor", lambda: os.read(os.open("r17", os.O_RDONLY, dir_fd=os.open("out", os.O_PATH)), 99))
 show("absent", lambda: get("out/absent"))
 show("new", lambda: put("out/new", "new", "x") or get("out/new"))
+os.makedirs("out/d/deep", exist_ok=True)
+show("rename folder", lambda: os.rename("out/d", "out/e"))
+show("file in it", lambda: (get("out/e/x"), os.path.exists("out/d/x")))
+show("folder onto", lambda: (os.mkdir("out/new folder"), os.rename("out/new folder", "out/f")))
 show("as a folder", lambda: os.listdir("out/r18"))
 """
 LOOK = """
@@ -77,7 +85,7 @@ for name in sorted(os.environ["NAMES"].split()):
     path = "out/" + name
     print(name, repr(open(path).read()) if os.path.lexists(path) else "-")
 """
-ALL = [*NAMES, "moved", "temporary", "linked", "absent", "new"]
+ALL = [*NAMES, "d/x", "d/y", "e/x", "e/y", "f/z", "moved", "temporary", "linked", "absent", "new"]
 
 
 @pytest.fixture
@@ -91,7 +99,7 @@ def bundled(staged: Staged) -> Staged:
     staged.configure(BUNDLES)
     done = run(staged, [sys.executable, "-c", WRITE])
     assert done.returncode == 0, done.stderr
-    assert lying(staged.base / "out").keys() == {"d"}
+    assert lying(staged.base / "out").keys() == {"d", "f"}
     return staged
 
 
@@ -111,7 +119,7 @@ def test_a_restart_is_read_out_of_a_bundle(staged: Staged, more: str) -> None:
     assert run(staged, [sys.executable, "-c", WRITE]).returncode == 0
     done = run(staged, ["sh", "-c", "cat out/r03 out/r07; test -e out/none || echo none; cat out/r03"])
     assert (done.stdout, done.returncode) == ("old r03\nold r07\nnone\nold r03\n", 0), done.stderr
-    assert lying(staged.base / "out").keys() == {"d", "r03", "r07"}
+    assert lying(staged.base / "out").keys() == {"d", "f", "r03", "r07"}
     assert "2 files, 16 B of earlier runs were taken out of their bundles" in done.stderr
     assert not staged.folders()
 
@@ -128,9 +136,9 @@ def test_programs_see_what_they_see_without_bundles(bundled: Staged, tmp_path: P
     plainly = subprocess.run(look, cwd=plain, capture_output=True, text=True, check=True, timeout=60)
     assert later.stdout == plainly.stdout, later.stderr
     # Nobody who reads without this run's help sees an older file than the program.
-    for path in (bundled.base / "out").iterdir():
+    for path in (bundled.base / "out").rglob("*"):
         if path.is_file():
-            assert path.read_bytes() == (plain / "out" / path.name).read_bytes()
+            assert path.read_bytes() == (plain / path.relative_to(bundled.base)).read_bytes()
     assert not bundled.folders()
 
 
@@ -141,6 +149,15 @@ def test_what_was_removed_does_not_come_back(bundled: Staged) -> None:
     assert len(bundles_of(bundled)) == 2  # r01 was new: nothing had the name
     assert run(bundled, ["cat", "out/r01"]).stdout == "new\n"
     assert not (bundled.base / "out/r00").exists()
+
+
+def test_a_removed_folder_does_not_come_back(bundled: Staged) -> None:
+    done = run(bundled, ["sh", "-c", "rm -rf out/d; mkdir out/d; cat out/d/x; echo new > out/d/y; cat out/f/z"])
+    assert done.stdout == "old f/z"
+    assert "2 files in bundles of" in done.stderr
+    again = run(bundled, ["sh", "-c", "cat out/d/y out/d/x"])
+    assert again.stdout == "new\n"
+    assert "out/d/x" in again.stderr
 
 
 def test_names_of_any_bytes(staged: Staged) -> None:
@@ -171,7 +188,7 @@ if __name__ == "__main__":
     program.write_text(script)
     done = run(bundled, [sys.executable, str(program)])
     assert done.stdout == f"{[True] * 8}\n", done.stderr
-    assert lying(bundled.base / "out").keys() == {"d", *NAMES}
+    assert lying(bundled.base / "out").keys() == {"d", "f", *NAMES}
 
 
 def test_a_file_of_two_drains_is_told(bundled: Staged, tmp_path: Path) -> None:
@@ -210,7 +227,7 @@ def test_damaged_bytes_are_not_given(bundled: Staged) -> None:
     done = run(bundled, ["cat", "out/r06", "out/r05"])
     assert (done.stdout, done.returncode) == ("old r05\n", 1)
     assert "checksum" in done.stderr
-    assert lying(bundled.base / "out").keys() == {"d", "r05"}
+    assert lying(bundled.base / "out").keys() == {"d", "f", "r05"}
 
 
 def test_a_folder_that_cannot_be_written_is_told(bundled: Staged) -> None:
@@ -233,7 +250,7 @@ def test_a_helper_that_is_killed_is_told_and_started_again(bundled: Staged) -> N
     assert taken("out/r01").outcome is Outcome.FAILED
     assert taken("out/r01") == taken("out/none") == Result(Outcome.GIVEN)
     bundles.end()
-    assert lying(bundled.base / "out").keys() == {"d", "r00", "r01"}
+    assert lying(bundled.base / "out").keys() == {"d", "f", "r00", "r01"}
     assert list(bundles.failures) == ["out/r01"]
 
 

@@ -188,20 +188,37 @@ int give(const std::string& folder, const DrainOptions& options) {
     });
 }
 
-// Takes files out of the bundles of a folder, for the parent process.
+// Takes files out of the bundles of a folder, for the parent process. A name that ends with a slash is a folder: all files below it
+// are taken. A name that begins with one is a folder, too, that was removed.
 int take(const std::string& folder, const std::string& base) {
     EarlierBundles bundles(folder);
     Extraction extraction(base);
     return answer_groups("taken", [&](const std::vector<std::string>& names) -> Json {
         std::vector<Left> left;
-        for (const std::string& name : names) {
+        uint64_t forgotten = 0;
+        const uint64_t files = extraction.files(), bytes = extraction.bytes();
+        const auto attempt_with = [&left](const std::string& name, const std::function<void()>& work) {
             try {
-                bundles.take(base, name, extraction);
+                work();
             } catch (const Error& error) {
                 left.push_back({name, error.what()});
             }
+        };
+        const auto take_one = [&](const std::string& name) { bundles.take(base, name, extraction); };
+        for (const std::string& name : names) {
+            if (name.starts_with('/')) {
+                attempt_with(name, [&] { forgotten += bundles.forget_below(name.substr(1)); });
+            } else if (name.ends_with('/')) {
+                for (const std::string& below : bundles.names_below(name.substr(0, name.size() - 1)))
+                    attempt_with(below, [&] { take_one(below); });
+            } else {
+                attempt_with(name, [&] { take_one(name); });
+            }
         }
-        return {{"files", extraction.files()}, {"bytes", extraction.bytes()}, {"left", described_left(left)}};
+        return {{"files", extraction.files() - files},
+                {"bytes", extraction.bytes() - bytes},
+                {"forgotten", forgotten},
+                {"left", described_left(left)}};
     });
 }
 

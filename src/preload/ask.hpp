@@ -17,6 +17,8 @@ inline bool is_on() { return has_agent.load(std::memory_order_relaxed); }
 enum class Kind : char {
     others = '?',  // another node is to deliver the file
     own = '!',     // this node is to deliver the file
+    below = '/',   // all files below the folder are to be taken out of bundles
+    gone = 'x',    // the folder was removed: files below it that are in bundles are not its any more
 };
 
 // The answers: one byte each.

@@ -52,6 +52,8 @@ void begin(const char* rules_path) {
     raw::call(SYS_close, file);
 }
 
+bool has_names() { return is_on() && list.load(std::memory_order_relaxed)->count != 0; }
+
 bool has(const char* below, uint64_t bytes) {
     if (!is_on()) return false;
     const place::BundledNames* const names = list.load(std::memory_order_relaxed);

@@ -131,9 +131,11 @@ template <class Call>
             if (folder == -ENOTEMPTY || folder == -EEXIST) return failed<int>(ENOTEMPTY);
         }
     }
-    const int result = placing::placed_existing(directory, path, call);
+    int result = placing::placed_existing(directory, path, call);
     const bool is_again = placing::is_absent(result) && takes_files && has_asked_for(directory, path);
-    return is_again ? placing::placed_existing(directory, path, call) : result;
+    if (is_again) result = placing::placed_existing(directory, path, call);
+    if (result == 0 && takes_folders) note_removed_folder(directory, path);
+    return result;
 }
 
 // Makes a call that changes attributes. The attributes of a folder are changed on scratch, too, because new files and the delivery
@@ -219,6 +221,10 @@ template <class Call>
 template <class Call>
 int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
     take_out_of_bundle(to_directory, to);
+    if (!is_link) {
+        take_folder_out(from_directory, from);
+        take_folder_out(to_directory, to);
+    }
     const int result = two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call);
     const bool is_again = placing::is_absent(result) && !exists_at(from_directory, from) && has_asked_for(from_directory, from);
     return is_again ? two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call) : result;

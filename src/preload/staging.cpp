@@ -10,9 +10,9 @@
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 
-#include "place/scratch_counts.hpp"
 #include "preload/ask.hpp"
 #include "preload/bundled.hpp"
+#include "preload/counts.hpp"
 #include "preload/placing.hpp"
 #include "trace/log.hpp"
 #include "trace/raw.hpp"
@@ -22,10 +22,7 @@ namespace {
 
 namespace raw = trace::raw;
 
-constexpr char kDrainFolder[] = ".tailrace-drain", kCounts[] = "/.tailrace-drain/counts";
-
-using Counts = place::ScratchCounts;
-constinit std::atomic<Counts*> counts = nullptr;
+constexpr char kDrainFolder[] = ".tailrace-drain";
 
 // A cache of folders whose path is their real path, by a hash of it.
 constexpr uint32_t kRealFolders = 1024;
@@ -68,40 +65,6 @@ void tell_of_no_scratch(const char* rules_path) {
     const int64_t made =
         raw::call(SYS_openat, AT_FDCWD, raw::address(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kMode);
     if (made >= 0) raw::call(SYS_close, made);
-}
-
-void map_counts(const char* scratch) {
-    char path[kStagedRoom];
-    const uint64_t bytes = raw::put_text(path, scratch, sizeof path - sizeof kCounts);
-    raw::put_text(path + bytes, kCounts, sizeof path - bytes);
-    const int64_t file = raw::call(SYS_openat, AT_FDCWD, raw::address(path), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    struct stat is;
-    if (file < 0) return;
-    if (raw::call(SYS_fstat, file, raw::address(&is)) == 0 && is.st_size >= static_cast<off_t>(sizeof(Counts))) {
-        const int64_t at = raw::call(SYS_mmap, 0, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (at >= 0 || at < -4096) counts.store(reinterpret_cast<Counts*>(at), std::memory_order_relaxed);
-    }
-    raw::call(SYS_close, file);
-}
-
-void count_on_scratch() {
-    if (Counts* all = counts.load(std::memory_order_relaxed)) all->on_scratch.fetch_add(1, std::memory_order_relaxed);
-}
-
-void count_path(const char* below, std::atomic<uint64_t>& count, std::atomic<uint32_t>& has_first, char (&first)[1024]) {
-    count.fetch_add(1, std::memory_order_relaxed);
-    if (has_first.exchange(1, std::memory_order_relaxed) != 0) return;
-    const uint64_t bytes = strlen(below);
-    memcpy(first, below, bytes < sizeof first ? bytes : sizeof first);
-}
-
-void count_at_target(const char* below) {
-    if (Counts* const all = counts.load(std::memory_order_relaxed)) count_path(below, all->at_target, all->has_first, all->first);
-}
-
-void count_unanswered(const char* below) {
-    if (Counts* const all = counts.load(std::memory_order_relaxed))
-        count_path(below, all->unanswered, all->has_first_unanswered, all->first_unanswered);
 }
 
 // The folder that has a file for each name that another node has asked for: RULES.given/HASH, on the file system of all nodes.
@@ -191,7 +154,7 @@ void begin(const place::Rules& rules, const char* path) {
         return;
     }
     own_node.store(own, std::memory_order_relaxed);
-    map_counts(scratch);
+    counts::begin(scratch);
     set_given_folder(path);
     bundled::begin(path);
     ask::begin(scratch);
@@ -199,9 +162,8 @@ void begin(const place::Rules& rules, const char* path) {
 }
 
 ChangingNames::ChangingNames(bool is_wanted) {
-    Counts* const all = is_wanted ? counts.load(std::memory_order_relaxed) : nullptr;
-    if (all == nullptr || all->names.is_needed.load(std::memory_order_relaxed) == 0) return;
-    lock_ = &all->names;
+    lock_ = is_wanted ? counts::names_lock() : nullptr;
+    if (lock_ == nullptr) return;
     while (true) {
         lock_->changing.fetch_add(1);
         if (lock_->held_until_ns.load() <= trace::now_ns()) return;
@@ -280,15 +242,20 @@ void StagedPath::take_out_of_bundle() const {
     if (is_inside() && bundled::has(text_ + below_, bytes_ - below_) && !exists_at(directory_, path_)) ask_for_file();
 }
 
+void StagedPath::ask_for_folder(ask::Kind kind) const {
+    const uint32_t bytes = bytes_ - below_ - (names_folder_ ? 1 : 0);
+    if (!is_inside() || !bundled::has(text_ + below_, bytes)) return;
+    const ask::Answer answer = ask::ask(kind, text_ + below_, bytes, counts::agent_is_silent());
+    if (answer != ask::Answer::done) counts::add_unanswered(text_ + below_);
+}
+
 bool StagedPath::ask_for_file() const {
     if (!is_inside() || kind_ != 0 || names_folder_) return false;
     if (!bundled::asks_other_nodes() && !bundled::has(text_ + below_, bytes_ - below_)) return false;
     if (placing::rules().count() != 0 && placing::PlacedPath(directory_, path_).is_placed()) return false;
-    Counts* const all = counts.load(std::memory_order_relaxed);
-    const ask::Answer answer =
-        ask::ask(ask::Kind::others, text_ + below_, bytes_ - below_, all == nullptr ? nullptr : &all->agent_is_silent);
+    const ask::Answer answer = ask::ask(ask::Kind::others, text_ + below_, bytes_ - below_, counts::agent_is_silent());
     read_folder_again();
-    if (answer != ask::Answer::done && !exists_at(directory_, path_)) count_unanswered(text_ + below_);
+    if (answer != ask::Answer::done && !exists_at(directory_, path_)) counts::add_unanswered(text_ + below_);
     return true;
 }
 
@@ -308,10 +275,8 @@ void StagedPath::read_folder_again() const {
 
 void StagedPath::deliver_over_target() const {
     if (!ask::is_on() || !exists_at(directory_, path_) || !stays_at_target()) return;
-    Counts* const all = counts.load(std::memory_order_relaxed);
-    const ask::Answer answer =
-        ask::ask(ask::Kind::own, text_ + below_, bytes_ - below_, all == nullptr ? nullptr : &all->agent_is_silent);
-    if (answer != ask::Answer::done) count_unanswered(text_ + below_);
+    const ask::Answer answer = ask::ask(ask::Kind::own, text_ + below_, bytes_ - below_, counts::agent_is_silent());
+    if (answer != ask::Answer::done) counts::add_unanswered(text_ + below_);
 }
 
 bool has_asked_for(int directory, const char* path) {
@@ -323,9 +288,23 @@ bool has_asked_for(int directory, const char* path) {
 }
 
 void take_out_of_bundle(int directory, const char* path) {
-    if (!bundled::is_on()) return;
+    if (!bundled::has_names()) return;
     const int code = errno;
     StagedPath(directory, path).take_out_of_bundle();
+    errno = code;
+}
+
+void take_folder_out(int directory, const char* path) {
+    if (!bundled::has_names()) return;
+    const int code = errno;
+    if (placing::kind_at(directory, path) == placing::kFolder) StagedPath(directory, path).ask_for_folder(ask::Kind::below);
+    errno = code;
+}
+
+void note_removed_folder(int directory, const char* path) {
+    if (!bundled::has_names()) return;
+    const int code = errno;
+    StagedPath(directory, path).ask_for_folder(ask::Kind::gone);
     errno = code;
 }
 
@@ -364,16 +343,16 @@ Choice StagedPath::choose(const Opening& opening) {
 
 Choice StagedPath::choose_new() {
     if (has_room()) {
-        count_on_scratch();
+        counts::add_on_scratch();
         return Choice::scratch;
     }
-    count_at_target(text_ + below_);
+    counts::add_at_target(text_ + below_);
     return Choice::target;
 }
 
 void StagedPath::take_back(bool is_full) const {
     if (has_made_) raw::call(SYS_unlinkat, AT_FDCWD, raw::address(text_), 0);
-    if (is_full) count_at_target(text_ + below_);
+    if (is_full) counts::add_at_target(text_ + below_);
 }
 
 bool StagedPath::make_folders() const {

@@ -10,6 +10,7 @@
 
 #include "place/scratch_counts.hpp"
 #include "place/stage.hpp"
+#include "preload/ask.hpp"
 
 namespace tailrace::preload::staging {
 
@@ -75,6 +76,8 @@ public:
     bool ask_for_file() const;
     // Takes the file out of its bundle if it is there alone.
     void take_out_of_bundle() const;
+    // If bundles have files below the folder of this path, asks what `kind` says.
+    void ask_for_folder(ask::Kind kind) const;
     // After a file on scratch was renamed: if the target has an older file of the name that stays there, delivers the new one,
     // because others would read the old one.
     void deliver_over_target() const;
@@ -103,6 +106,10 @@ private:
 bool has_asked_for(int directory, const char* path);
 // Before a call that may create a file: takes a file of this name out of its bundle if it is there alone. Keeps errno.
 void take_out_of_bundle(int directory, const char* path);
+// Before a folder is renamed, or gets another's name: takes all files below it out of their bundles. Keeps errno.
+void take_folder_out(int directory, const char* path);
+// After a folder was removed. Keeps errno.
+void note_removed_folder(int directory, const char* path);
 
 constexpr uint32_t kMostLinks = 16;
 // Writes the target of a symbolic link, as a path relative to the same directory. False: `path` is not a link. `to` has kStagedRoom

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -24,6 +25,13 @@ namespace {
 constexpr char kTaken[] = "/tailrace-taken";
 
 bool is_file_or_link(const Member& member) { return member.kind != ItemKind::folder; }
+
+// Calls `see` for each file or link below a folder.
+void each_below(const BundleReader& reader, const std::string& folder, const std::function<void(const Member&)>& see) {
+    each_member(reader, folder, [&](const Member& member) {
+        if (is_file_or_link(member) && member.name != folder) see(member);
+    });
+}
 
 bool exists(const std::string& path) {
     struct stat status;
@@ -57,15 +65,42 @@ bool EarlierBundles::was_taken(const Bundle& bundle, std::string_view name) cons
 
 std::vector<uint64_t> EarlierBundles::hashes() const {
     std::vector<uint64_t> hashes;
+    std::string last;  // folder
     for (const Bundle& bundle : bundles_)
         for (uint64_t number = 0; number < bundle.reader->count(); ++number) {
             const Member member = bundle.reader->at(number);
-            if (is_file_or_link(member) && !was_taken(bundle, member.name))
-                hashes.push_back(place::checksum(member.name.data(), member.name.size()));
+            if (!is_file_or_link(member) || was_taken(bundle, member.name)) continue;
+            hashes.push_back(place::checksum(member.name.data(), member.name.size()));
+            // Names are sorted, so most files are in the folder of the one before.
+            const std::string_view folder = member.name.substr(0, member.name.rfind('/') + 1);
+            if (folder.empty() || folder == last) continue;
+            for (size_t at = folder.find('/'); at != std::string_view::npos; at = folder.find('/', at + 1))
+                hashes.push_back(place::checksum(folder.data(), at));
+            last = folder;
         }
     std::ranges::sort(hashes);
     hashes.erase(std::ranges::unique(hashes).begin(), hashes.end());
     return hashes;
+}
+
+std::vector<std::string> EarlierBundles::names_below(const std::string& folder) const {
+    std::set<std::string> names;
+    for (const Bundle& bundle : bundles_)
+        each_below(*bundle.reader, folder, [&](const Member& member) {
+            if (!was_taken(bundle, member.name)) names.emplace(member.name);
+        });
+    return {names.begin(), names.end()};
+}
+
+uint64_t EarlierBundles::forget_below(const std::string& folder) {
+    uint64_t files = 0;
+    for (const Bundle& bundle : bundles_)
+        each_below(*bundle.reader, folder, [&](const Member& member) {
+            if (was_taken(bundle, member.name)) return;
+            note(bundle, std::string(member.name));
+            ++files;
+        });
+    return files;
 }
 
 std::vector<EarlierBundles::Copy> EarlierBundles::copies_of(const std::string& name) const {

@@ -20,8 +20,12 @@ public:
     // Reads the indexes of all bundles of the folder, and which files were taken. Throws CORRUPT for a damaged bundle.
     explicit EarlierBundles(std::string folder);
 
-    // The hashes of the names that can be taken (place::checksum), sorted.
+    // The hashes of the names that can be taken and of the folders that they are in (place::checksum), sorted.
     std::vector<uint64_t> hashes() const;
+    // The names of files below a folder that can be taken.
+    std::vector<std::string> names_below(const std::string& folder) const;
+    // Notes that all files below a folder were taken, and makes none: the program has removed the folder. Returns how many.
+    uint64_t forget_below(const std::string& folder);
     // Makes the file of this name below `base`, the folder of the extraction, and notes that it was taken. Does nothing if no
     // bundle has it, or the name exists there. Throws BAD_ARGUMENT if two drains have delivered it, as each_member_of() does.
     void take(const std::string& base, const std::string& name, Extraction& extraction);

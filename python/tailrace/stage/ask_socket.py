@@ -23,6 +23,8 @@ class Kind(Enum):
 
     OTHERS = b"?"  # another node is to deliver the file
     OWN = b"!"  # this node is to deliver the file
+    BELOW = b"/"  # all files below the folder are to be taken out of bundles
+    GONE = b"x"  # the folder was removed: files below it that are in bundles are not its any more
 
 
 class Client:

@@ -39,7 +39,8 @@ class EarlierBundles:
     def __init__(self, bundles: str, base: str) -> None:
         self._groups = NameGroups("take", bundles, base)
         self.failures: dict[str, str] = {}  # by name: why it was not taken
-        self.files, self.bytes = 0, 0
+        self.files, self.bytes = 0, 0  # that were taken out
+        self.forgotten = 0  # files of folders that the program has removed
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None: there are no more
         self._working: _Job | None = None
         self._is_over = threading.Event()
@@ -75,8 +76,10 @@ class EarlierBundles:
     def _take(self, path: str) -> Result:
         try:
             answer = self._groups.ask([path])
-            self.files, self.bytes = answer["files"], answer["bytes"]
-            why = failures_of(answer).get(path, "")
+            self.files += answer["files"]
+            self.bytes += answer["bytes"]
+            self.forgotten += answer["forgotten"]
+            why = next(iter(failures_of(answer).values()), "")
         except Exception as error:  # a process waits for an answer, whatever has happened
             why = str(error)
         if not why:

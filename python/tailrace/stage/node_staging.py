@@ -15,6 +15,7 @@ from tailrace.plain_text import quoted
 from tailrace.stage import drain, name_lists
 from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.beside import Beside
+from tailrace.stage.bundle_words import files_below, removed_folder
 from tailrace.stage.drain import Progress, StageError, Stop
 from tailrace.stage.giver import Giver, Outcome, Purpose, Result, Sum
 from tailrace.stage.order import StageOrder
@@ -108,10 +109,15 @@ class NodeStaging:
             return
 
         def take(kind: Kind, path: str, client: Client) -> None:
-            if kind is Kind.OTHERS:
-                ask(path, client)
-            else:
-                giver.give(path, lambda result: client.done(result.outcome is Outcome.GIVEN), client.still)
+            match kind:
+                case Kind.OTHERS:
+                    ask(path, client)
+                case Kind.BELOW:
+                    ask(files_below(path), client)
+                case Kind.GONE:
+                    ask(removed_folder(path), client)
+                case Kind.OWN:
+                    giver.give(path, lambda result: client.done(result.outcome is Outcome.GIVEN), client.still)
 
         self._socket = AskSocket(self._scratch.state, take)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tailrace.stage.bundle_words import is_of_folder
 from tailrace.stage.giver import Outcome, Result
 
 ASK_S = 15.0  # limit for the answer of a node, and for its next word while it delivers a file
@@ -86,16 +87,17 @@ class Questions:
             if own is None:
                 done(False)
                 return
-            others = self._nodes - {asker}
+            others = set() if is_of_folder(path) else self._nodes - {asker}
             missing = others & (self._silent | self._lost)
             question = _Question(path, asker, done, still, others - missing, not missing)
             number = next(self._numbers)
             self._open[number] = question
-            if asker != OWN and own.has(path):
+            if asker != OWN and not is_of_folder(path) and own.has(path):
                 question.giver = OWN
                 own.give(path, lambda result: self._gave(OWN, number, result), lambda: self._still(number))
                 return
-            self._order({"do": "have", "question": number, "path": path, "asker": asker})
+            if others:
+                self._order({"do": "have", "question": number, "path": path, "asker": asker})
             self._end_if_answered(number, question)
 
     def hear(self, agent: str, message: Mapping[str, Any]) -> None:

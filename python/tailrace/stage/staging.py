@@ -192,6 +192,11 @@ class Staging:
         if self._bundles is not None and self._bundles.files:
             taken = f"{number_of(self._bundles.files, 'file')}, {bytes_text(self._bundles.bytes)}"
             said.append(f"{taken} of earlier runs were taken out of their bundles in {self.rules.bundles}; they stay beside them")
+        if self._bundles is not None and self._bundles.forgotten:
+            said.append(
+                f"{number_of(self._bundles.forgotten, 'file')} in bundles of {self.rules.bundles} belonged to folders that the "
+                "program has removed, and will not be found by name; `tailrace extract` takes them out"
+            )
         said += self._unanswered()
         return said + [self._without_scratch(node) for node in nodes_without_scratch]
 
