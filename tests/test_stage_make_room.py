@@ -196,7 +196,7 @@ def test_a_process_that_died_in_a_call_stops_deliveries_and_not_the_program(eage
     ("keys", "said"),
     [
         ('make_room = "1 GiB"\n', "make_room = '1 GiB': must be more than min_free (2.0 GiB)"),
-        ('make_room = "4 GiB"\nsink = "bundle"\n', 'is only for sink = "mirror": files in a bundle'),
+        ('make_room = "4 GiB"\nsink = "bundle"\n', 'is only for sink = "mirror": bundles are made when the program has ended'),
         ('make_room = "4 GiB"\nwhile_running = true\n', "while_running copies them: remove one of them"),
         ('make_room = "much"\n', "make_room = 'much': must be a number with one of"),
     ],

@@ -71,7 +71,7 @@ Place* index_of_counters() { return static_cast<Place*>(process_memory(index_mem
 }  // namespace
 
 void prepare_counters(ProcessState& process) {
-    if (process.counters.end != 0) return;
+    if (as_atomic(process.counters.end).load(std::memory_order_relaxed) != 0) return;
     Place* index = index_of_counters();
     if (index == nullptr || counter_of(process, index, kOtherFiles, 0) == nullptr) return;
     name_id(kOtherFilesName, sizeof kOtherFilesName - 1);
@@ -90,7 +90,7 @@ void count_event(ProcessState& process, const Event& event) {
 }
 
 void end_counters_of(ProcessState& process, uint64_t file) {
-    if (process.counters.end == 0) return;
+    if (as_atomic(process.counters.end).load(std::memory_order_relaxed) == 0) return;
     Place* index = index_of_counters();
     for (uint16_t call = 0; index != nullptr && call < kCallNumbers; ++call)
         for (uint64_t probe = 0; probe < kProbes; ++probe) {

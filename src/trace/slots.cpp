@@ -189,7 +189,8 @@ void* claim_shared_slots(ProcessState& process, SharedRoom& room, ChunkKind kind
         if (head != nullptr) {
             // Counters take two slots and begin at even slot numbers.
             room.next = reinterpret_cast<uint64_t>(head) + (kind == ChunkKind::counters ? 2 : 1) * uint64_t{kSlotBytes};
-            room.end = reinterpret_cast<uint64_t>(head) + kChunkBytes;
+            // Read without the room: whether there are counters.
+            as_atomic(room.end).store(reinterpret_cast<uint64_t>(head) + kChunkBytes, std::memory_order_relaxed);
         } else if (may_grow) {
             note(process, reason);
         }

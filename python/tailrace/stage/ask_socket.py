@@ -98,8 +98,9 @@ class AskSocket:
     def _take(self, connection: socket.socket) -> None:
         _, user, _ = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
         connection.settimeout(SEND_S)
-        question = connection.recv(MOST_BYTES) if user in (0, os.geteuid()) else b""
-        kinds = [kind for kind in Kind if kind.value == question[:1]]
+        question, _, flags, _ = connection.recvmsg(MOST_BYTES)
+        may_ask = user in (0, os.geteuid()) and not flags & socket.MSG_TRUNC
+        kinds = [kind for kind in Kind if may_ask and kind.value == question[:1]]
         if not kinds:
             connection.close()
             return

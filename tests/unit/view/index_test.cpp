@@ -6,6 +6,7 @@
 #include "../part/part_files.hpp"
 #include "../temporary_directory.hpp"
 #include "base/file.hpp"
+#include "base/paths.hpp"
 
 namespace tailrace {
 namespace {
@@ -27,12 +28,20 @@ TEST(IndexPaths, AreThoseOfTheStreamAlone) {
     write_file_with(directory / "s.202402.nc", "title", ours);
     const std::vector<std::string> expected = {directory / "s.000000.nc", directory / "s.1000000.nc", directory / "s.nc"};
     EXPECT_EQ(index_paths(directory.path(), "s"), expected);
-    check_index_path(directory / "s.000000.nc", "s");
-    check_index_path(directory / "absent.nc", "s");
-    const Error error = error_of([&] { check_index_path(directory / "s.202402.nc", "s"); });
+}
+
+TEST(IndexPaths, AFileOfOthersIsRefused) {
+    const TemporaryDirectory directory;
+    check_index_path(directory.path(), "s");
+    write_file_with(directory / "s.nc", "title", "of another program");
+    const Error error = error_of([&] { check_index_path(directory.path(), "s"); });
     EXPECT_EQ(error.status(), Status::BAD_ARGUMENT);
-    EXPECT_NE(std::string(error.what()).find("s.202402.nc exists and is not an index of stream 's'"), std::string::npos)
-        << error.what();
+    EXPECT_NE(std::string(error.what()).find("s.nc exists and is not an index of stream 's'"), std::string::npos) << error.what();
+    // A run that has just begun has made the folder of its parts, and its file is not whole yet.
+    make_directories(directory / "s.parts");
+    check_index_path(directory.path(), "s");
+    write_file_with(directory / "t.nc", "tailrace_index", "virtual datasets over the parts in t.parts/; and more");
+    check_index_path(directory.path(), "t");
 }
 
 }  // namespace
