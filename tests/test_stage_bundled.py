@@ -13,7 +13,7 @@ from tailrace.stage.earlier_bundles import EarlierBundles
 from tailrace.stage.giver import Outcome, Result
 
 from tests.fake_nodes import FakeNodes, content
-from tests.test_stage_run import STAGE, Staged, lying
+from tests.test_stage_run import SHOW, STAGE, Staged, lying
 
 BUNDLES = STAGE + 'sink = "bundle"\nbundles = "results"\n'
 NAMES = [f"r{number:02d}" for number in range(20)]
@@ -32,20 +32,10 @@ for name in ("d/x", "d/y", "f/z"):
 """
 
 # Each call on another file that is in a bundle alone. What it prints is compared with a folder in which all files are.
-CALLS = """
-import errno, os, stat, sys
-def show(what, call):
-    try:
-        answer = call()
-    except OSError as error:
-        answer = errno.errorcode[error.errno]
-    print(what, answer)
-def put(path, text, mode="w"):
-    with open(path, mode) as file:
-        file.write(text)
-def get(path):
-    with open(path) as file:
-        return file.read()
+CALLS = (
+    SHOW
+    + """
+import stat
 def facts(path):
     is_ = os.stat(path)
     return stat.filemode(is_.st_mode), is_.st_size, int(is_.st_mtime), is_.st_nlink
@@ -79,6 +69,7 @@ show("file in it", lambda: (get("out/e/x"), os.path.exists("out/d/x")))
 show("folder onto", lambda: (os.mkdir("out/new folder"), os.rename("out/new folder", "out/f")))
 show("as a folder", lambda: os.listdir("out/r18"))
 """
+)
 LOOK = """
 import os
 for name in sorted(os.environ["NAMES"].split()):

@@ -91,7 +91,8 @@ def test_programs_see_what_they_see_without_scratch(staged: Staged, tmp_path: Pa
     assert not staged.folders()
 
 
-CALLS = """
+# What programs of these tests begin with: each call prints its answer, or its error.
+SHOW = """
 import errno, glob, os, sys
 def show(what, call):
     try:
@@ -105,10 +106,15 @@ def put(path, text, mode="w"):
 def get(path):
     with open(path) as file:
         return file.read()
+"""
+CALLS = (
+    SHOW
+    + """
 def here(top):
     for folder, names, files in sorted(os.walk(top)):
         print(folder, sorted(names), sorted(files))
 """
+)
 OLD = """
 import os
 os.mkdir("out")

@@ -188,20 +188,13 @@ int give(const std::string& folder, const DrainOptions& options) {
     });
 }
 
-// All bundles of a folder are open at once.
-void allow_more_open_files() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // Takes files out of the bundles of a folder, for the parent process. A name that ends with a slash is a folder: all files below it
 // are taken. A name that begins with one is a folder, too, that was removed.
 int take(const std::string& folder, const std::string& base) {
-    allow_more_open_files();
+    allow_most_open_files();  // all bundles of a folder are open at once
     EarlierBundles bundles(folder);
-    Extraction extraction(base);
+    // The other names of a hard link may be in the bundle still, or changed by the program.
+    Extraction extraction(base, Extraction::HardLinks::copied);
     return answer_groups("taken", [&](const std::vector<std::string>& names) -> Json {
         std::vector<Left> left;
         uint64_t forgotten = 0;
@@ -233,7 +226,7 @@ int take(const std::string& folder, const std::string& base) {
 
 // Writes the list of the names in the bundles of a folder, for the preload.
 int list_names(const std::string& folder, const std::string& path, bool asks_other_nodes) {
-    allow_more_open_files();
+    allow_most_open_files();  // all bundles of a folder are open at once
     write_names(folder, path, asks_other_nodes);
     print({{"kind", "end"}});
     return 0;

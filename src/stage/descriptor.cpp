@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +15,13 @@ namespace tailrace {
 
 void Descriptor::close() noexcept {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+void allow_most_open_files() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Descriptor open_folder(const std::string& path) {

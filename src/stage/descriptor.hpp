@@ -36,6 +36,9 @@ Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t m
 // last component of the path.
 Descriptor open_parent(int folder, const std::string& path, bool make, std::string& name);
 
+// Raises this process's limit of open files as far as it may.
+void allow_most_open_files();
+
 void write_fully(int descriptor, uint64_t at, const void* data, size_t bytes, const std::string& path);  // throws
 // Reads until `bytes` or the end of the file; throws on errors. Returns the count.
 size_t read_up_to(int descriptor, uint64_t at, void* data, size_t bytes, const std::string& path);

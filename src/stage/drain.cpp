@@ -30,10 +30,8 @@ constexpr int kMostTimes = 3;
 size_t most_files(const DrainOptions& options) {
     rlimit limit{};
     constexpr size_t kOther = 100, kMost = 16384;
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && options.shipment_files == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        ::setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    if (options.shipment_files == 0) allow_most_open_files();
+    ::getrlimit(RLIMIT_NOFILE, &limit);
     size_t most = std::min<size_t>(kMost, std::max<size_t>(limit.rlim_cur, 2 * kOther) - kOther);
     if (options.sink == "mirror") most = std::min<size_t>(most / 2, 1024);
     return options.shipment_files == 0 ? most : std::min(most, options.shipment_files);

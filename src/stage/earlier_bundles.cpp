@@ -33,11 +33,6 @@ void each_below(const BundleReader& reader, const std::string& folder, const std
     });
 }
 
-bool exists(const std::string& path) {
-    struct stat status;
-    return ::lstat(path.c_str(), &status) == 0;
-}
-
 }  // namespace
 
 EarlierBundles::EarlierBundles(std::string folder) : folder_(std::move(folder)) {
@@ -116,26 +111,15 @@ std::vector<EarlierBundles::Copy> EarlierBundles::copies_of(const std::string& n
 void EarlierBundles::take(const std::string& base, const std::string& name, Extraction& extraction) {
     const std::vector<Copy> copies = copies_of(name);
     const std::string path = base + "/" + name;
-    if (copies.empty() || exists(path)) return;
+    if (copies.empty() || path_exists(path)) return;
     const BundleReader& reader = *copies.front().bundle->reader;
     if (copies.size() > 1)
         fail(Status::BAD_ARGUMENT, name, " is in ", reader.path(), " and in ", copies[1].bundle->reader->path(),
              ", which two drains have made: extract the one that you want");
-    Member member = copies.front().member;
-    if (member.kind == ItemKind::hard_link) {
-        // The file's other names may be in the bundle still, so this one becomes a file of its own.
-        const auto first = reader.find(member.link);
-        if (!first || first->kind != ItemKind::file)
-            fail(Status::CORRUPT, reader.path(), ": ", name, " is a name of ", std::string(member.link),
-                 ", which is no file in it");
-        const std::string_view own = member.name;
-        member = *first;
-        member.name = own;
-    }
     try {
-        extraction.make(reader, member);
+        extraction.make(reader, copies.front().member);
     } catch (const Error&) {
-        if (!exists(path)) throw;  // else the program has made the file meanwhile
+        if (!path_exists(path)) throw;  // else the program has made the file meanwhile
     }
     note(*copies.front().bundle, name);
 }
@@ -143,10 +127,11 @@ void EarlierBundles::take(const std::string& base, const std::string& name, Extr
 void EarlierBundles::note(const Bundle& bundle, const std::string& name) {
     const std::string path = folder_ + kTaken, line = bundle.drain + " " + escaped_name(name) + "\n";
     constexpr mode_t kMode = 0666;
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kMode));
-    if (!file.is_open()) fail_system("open", path, errno);
+    if (!taken_file_.is_open())
+        taken_file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kMode));
+    if (!taken_file_.is_open()) fail_system("open", path, errno);
     // In one call, because runs of several nodes may write here.
-    const ssize_t written = ::write(file.get(), line.data(), line.size());
+    const ssize_t written = ::write(taken_file_.get(), line.data(), line.size());
     if (written != static_cast<ssize_t>(line.size())) fail_system("write to", path, written < 0 ? errno : ENOSPC);
     taken_[bundle.drain].insert(name);
 }

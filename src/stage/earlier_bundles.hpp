@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stage/bundle_reader.hpp"
+#include "stage/descriptor.hpp"
 #include "stage/extract.hpp"
 
 namespace tailrace {
@@ -26,8 +27,9 @@ public:
     std::vector<std::string> names_below(const std::string& folder) const;
     // Notes that all files below a folder were taken, and makes none: the program has removed the folder. Returns how many.
     uint64_t forget_below(const std::string& folder);
-    // Makes the file of this name below `base`, the folder of the extraction, and notes that it was taken. Does nothing if no
-    // bundle has it, or the name exists there. Throws BAD_ARGUMENT if two drains have delivered it, as each_member_of() does.
+    // Makes the file of this name below `base`, the folder of the extraction, and notes that it was taken. The extraction makes no
+    // hard links. Does nothing if no bundle has the name, or it exists there. Throws BAD_ARGUMENT if two drains have delivered it,
+    // as each_member_of() does.
     void take(const std::string& base, const std::string& name, Extraction& extraction);
 
 private:
@@ -48,6 +50,7 @@ private:
     std::string folder_;
     std::vector<Bundle> bundles_;  // those of each drain from the last to the first
     std::map<std::string, std::set<std::string, std::less<>>, std::less<>> taken_;  // by drain: names
+    Descriptor taken_file_;                                                         // opened with the first line that is added
 };
 
 // Writes the list that the preload reads (place/bundled_names.hpp), for this user alone. A folder without bundles gives an empty

@@ -72,7 +72,7 @@ void Extraction::make(const BundleReader& bundle, const Member& member) {
 // Makes a hard link to a file that was extracted before. If that file was not extracted, copies its bytes.
 void Extraction::make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
     const auto made = made_.find(member.link);
-    if (made != made_.end() && made->second == bundle.path()) {
+    if (links_ == HardLinks::made && made != made_.end() && made->second == bundle.path()) {
         std::string first;
         const Descriptor from = open_parent(folder_.get(), std::string(member.link), false, first);
         if (!from.is_open() || ::linkat(from.get(), first.c_str(), parent, name.c_str(), 0) != 0) fail_at("link", member);

@@ -14,7 +14,10 @@ namespace tailrace {
 
 class Extraction {
 public:
-    explicit Extraction(std::string folder) : folder_path_(std::move(folder)) {}
+    // A hard link becomes another name of a file that was extracted before, or a file of its own.
+    enum class HardLinks : uint8_t { made, copied };
+
+    explicit Extraction(std::string folder, HardLinks links = HardLinks::made) : folder_path_(std::move(folder)), links_(links) {}
 
     // Extracts a member; the first call also makes the folder. Throws if the name exists already, or is outside of the folder. A
     // file appears complete, after its checksum was compared, or not at all.
@@ -30,6 +33,7 @@ private:
     [[noreturn]] void fail_at(const char* action, const Member& member) const;
 
     std::string folder_path_;
+    HardLinks links_;
     Descriptor folder_;
     std::optional<WorkFolder> work_;  // files without a name yet
     std::vector<char> buffer_;

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import queue
 import stat
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -14,11 +11,10 @@ from pathlib import Path
 
 from tailrace.stage import given_names
 from tailrace.stage.drain import name_of
+from tailrace.stage.job_thread import JobThread
 from tailrace.stage.name_groups import NameGroups, failures_of
 from tailrace.stage.order import OtherNodes, StageOrder
 from tailrace.stage.scratch_folder import STATE
-
-STILL_S = 2.0  # time between calls of `still`
 
 
 class Outcome(Enum):
@@ -63,13 +59,7 @@ class Giver:
         self._is_noted = order.other_nodes is OtherNodes.ASKED
         self._torn: Callable[[], frozenset[str]] | None = None
         self._groups = NameGroups("give", scratch, order.base)
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None: there are no more
-        self._working: Sequence[_Job] = ()
-        self._is_over = threading.Event()
-        # RATIONALE: the kernel ends tailraced when the thread ends that has started it.
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        threading.Thread(target=self._say_still, daemon=True).start()
+        self._jobs = JobThread(self._give_jobs, self._groups.end)
 
     def has(self, path: str) -> bool:
         """Whether scratch has a file of this name, closed or not."""
@@ -82,35 +72,18 @@ class Giver:
 
     def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None], purpose: Purpose = Purpose.ASKED) -> None:
         """Delivers the file, then calls `done`. Until then calls `still` every STILL_S seconds. Does not wait."""
-        if self._is_over.is_set() or not _is_below(path):
+        if self._jobs.is_over or not _is_below(path):
             done(Result(Outcome.FAILED, "the run has ended"))
         else:
             self._jobs.put(_Job(path, done, still, purpose))
 
     def end(self) -> None:
         """Ends when the files that were asked for before are delivered."""
-        self._is_over.set()
-        self._jobs.put(None)
-        self._thread.join()
+        self._jobs.end()
 
-    def _say_still(self) -> None:
-        while not self._is_over.wait(STILL_S):
-            for job in list(self._working):
-                job.still()
-
-    def _run(self) -> None:
-        is_last = False
-        while not is_last:
-            jobs = [self._jobs.get()]
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    jobs.append(self._jobs.get_nowait())
-            is_last = None in jobs
-            self._working = [job for job in jobs if job is not None]
-            for purpose in Purpose:
-                self._give_all([job for job in self._working if job.purpose is purpose], purpose)
-            self._working = ()
-        self._groups.end()
+    def _give_jobs(self, jobs: Sequence[_Job]) -> None:
+        for purpose in Purpose:
+            self._give_all([job for job in jobs if job.purpose is purpose], purpose)
 
     def _give_all(self, jobs: Sequence[_Job], purpose: Purpose) -> None:
         if not jobs:

@@ -56,7 +56,6 @@ class Staging:
         self._look_problem = ""
         self._job_text, self._job_end = "", JobEnd(self.name_left)
         self._bundles: EarlierBundles | None = None  # set if files are delivered in bundles
-        self.bundled_names = 0  # names in bundles of earlier runs
         try:
             self._agents = Agents(self._found, order, self._say_left)
         except BaseException:
@@ -86,7 +85,7 @@ class Staging:
         """Called before the program starts. Starts the copying process if [stage] has while_running. Raises StageError."""
         if self.rules.sink == "bundle":
             asks = bool(self._agents.nodes) and self.rules.ask_other_nodes
-            self.bundled_names = write_names(self.log, self.rules.bundles, asks_other_nodes=asks)
+            write_names(self.log, self.rules.bundles, asks_other_nodes=asks)
             self._bundles = EarlierBundles(self.rules.bundles, self.rules.base)
         self._own.begin(self._ask)
         self._agents.begin_questions(self._own, self._bundles)
