@@ -2,9 +2,10 @@
 
     make bench NAME=compare [SIZE=quick|full]
 
-Three programs whose remedy is known. For each, `run --compare` names a ratio: until the files are on the device, plainly over
-placed. The same two ways are measured without it, by turns, in folders of their own: the command alone and `sync -f`, and
-`tailrace run --config` and `sync -f`. Every byte of both ways is compared with the program's formula.
+Three programs whose remedy is known; one of them runs on two nodes of a cluster. For each, `run --compare` names a ratio: until the
+files are on the device, plainly over placed. The same two ways are measured without it, by turns, in folders of their own: the
+command alone and `sync -f`, and `tailrace run --config` and `sync -f`. Every byte of both ways is compared with the program's
+formula.
 """
 
 from __future__ import annotations
@@ -26,12 +27,9 @@ from tailrace.place.mapping import Mapping
 from tailrace.place.rules import read_rules
 
 from bench import harness
-from bench.harness import Claim, Spread, console
+from bench.harness import Claim, Spread, console, login, small_files
 from bench.harness.causes import directories_without_index, ext4_on_loop
-from bench.stage import FILE_BYTES as STAGED_BYTES
-from bench.stage import check as check_staged
-from bench.stage import ran
-from bench.stage import words_of as staged_words
+from bench.harness.small_files import Place, ran
 
 ROUNDS = {"quick": 3, "full": 5}
 TREE = '[[place.tree]]\nfiles = "out/f{number:number}"\nto = "d{number%100}"\n'
@@ -49,8 +47,11 @@ for number in range(int(sys.argv[1]), int(sys.argv[2])):
 """
 
 
-# Notes when a program begins and ends, in nanoseconds; the start of Tailrace itself is not in it.
-CLOCKED = 'date +%s%N > "$0" && "$@" && date +%s%N >> "$0"'
+# Notes when a program begins and ends, in nanoseconds; the start of Tailrace itself is not in it. Where the script has the name of a
+# launcher, by which Tailrace knows it, {program} is that launcher; otherwise the words name the program.
+CLOCKED = """#!/bin/sh
+date +%s%N > '{clock}' && {program} "$@" && date +%s%N >> '{clock}'
+"""
 
 
 @dataclass(frozen=True)
@@ -59,19 +60,19 @@ class Case:
     files: dict[str, int]  # by size of the bench
     leftovers: dict[str, int]
     rules: str
-    where: str  # disk, index, or no index
+    where: str  # staged, index, or no index
     staged: bool = False
 
-    def words(self, size: str, first: int = 0) -> list[str]:
+    def words(self, place: Place, size: str, first: int = 0) -> list[str]:
         """`first`: number of the first file. Of names that were there before the kernel knows that they are gone."""
         if self.staged:
-            return staged_words(Path("out"), self.files[size], syncs=False)
+            return place.program(Path("out"), self.files[size], False)
         return [sys.executable, "-I", "-S", "-c", WRITER, str(first), str(first + self.files[size])]
 
 
 CASES = (
     Case("create storm", {"quick": 1_500, "full": 4_000}, {"quick": 4_000, "full": 8_000}, TREE, "no index"),
-    Case("small files", {"quick": 400, "full": 20_000}, {"quick": 0, "full": 0}, STAGE, "disk", staged=True),
+    Case("small files", {"quick": 400, "full": 20_000}, {"quick": 0, "full": 0}, STAGE, "staged", staged=True),
     Case("leftovers", {"quick": 1_500, "full": 4_000}, {"quick": 4_000, "full": 100_000}, TREE, "index"),
 )
 
@@ -90,35 +91,45 @@ def tailrace(*words: str) -> list[str]:
     return [str(harness.BUILD / "bin" / "tailrace"), "run", *words]
 
 
-def claimed(case: Case, folder: Path, size: str) -> dict[str, Any]:
+def clocked(words: list[str], clock: Path, *, launcher: bool) -> list[str]:
+    """The words, such that the file `clock` has when the program began and when it ended."""
+    script = clock.parent / (Path(words[0]).name if launcher else "clocked")
+    script.write_text(CLOCKED.format(clock=clock, program=shutil.which(words[0]) if launcher else ""))
+    script.chmod(0o755)
+    return [str(script), *(words[1:] if launcher else words)]
+
+
+def claimed(case: Case, folder: Path, place: Place, size: str) -> dict[str, Any]:
     """What the comparison says, in a flat folder."""
     options = ["--compare", "--json", "--rounds", str(ROUNDS[size]), *([] if case.staged else ["--no-trace"])]
-    found: dict[str, Any] = json.loads(ran([*tailrace(*options), "--", *case.words(size)], folder))
+    found: dict[str, Any] = json.loads(ran([*tailrace(*options), "--", *case.words(place, size)], folder))
     if not found["files"]["identical"] or found["files"]["not_comparable"]:
         raise harness.BenchError(f"{case.name}: the comparison found other files: {found['files']}")
     return found
 
 
-def one_way(case: Case, folder: Path, memory: Path, size: str, first: int, *, placed: bool, checks: bool) -> dict[str, float]:
+def one_way(case: Case, folder: Path, place: Place, size: str, first: int, *, placed: bool, checks: bool) -> dict[str, float]:
     """Seconds of the program, and from its begin until its files are on the device. They are put away; before that each is read, if
     `checks`."""
     ran(["sync", "-f", "."], folder)
     clock = folder / "clock"
-    words = ["sh", "-c", CLOCKED, str(clock), *case.words(size, first)]
+    words = clocked(case.words(place, size, first), clock, launcher=case.staged and place.has_nodes)
     if placed:
         options = ["--log", str(folder / "log")] if case.staged else ["--no-trace"]
         words = [*tailrace("--config", "tailrace.toml", *options, "--"), *words]
     ran(words, folder)
+    command_end_ns = time.time_ns()
     begin_ns, end_ns = map(int, clock.read_text().split())
-    # After that the command reads the log, or looks for flat files, for which nobody waits. A bundle gets its name last.
-    bundled_ns = [path.stat().st_ctime_ns for path in folder.glob("*.tar")]
+    # After that the command reads the log, or looks for flat files, for which nobody waits. A bundle gets its name last. MooseFS has
+    # times of whole seconds, so there the command's end counts.
+    bundled_ns = [command_end_ns if place.has_nodes else path.stat().st_ctime_ns for path in folder.glob("*.tar")]
     written_ns = max([end_ns, *bundled_ns])
     sync_ns = time.time_ns()
     ran(["sync", "-f", "."], folder)
     seconds = {"program_s": (end_ns - begin_ns) / 1e9, "seconds": (written_ns - begin_ns + time.time_ns() - sync_ns) / 1e9}
     if case.staged:
         if checks:
-            check_staged(folder, memory, case.files[size])
+            small_files.check(folder, case.files[size])
         used = Path(tempfile.mkdtemp(prefix="used-", dir=folder.parent))  # removed at the end, as in bench stage
         for path in (folder / "out", folder / "log", *folder.glob("*.tar")):
             if path.exists():
@@ -141,11 +152,11 @@ def _check_and_remove(folder: Path, numbers: range, *, placed: bool, checks: boo
         shutil.rmtree(inner)
 
 
-def measured(case: Case, folders: dict[bool, Path], memory: Path, size: str) -> Iterator[dict[str, Any]]:
+def measured(case: Case, folders: dict[bool, Path], place: Place, size: str) -> Iterator[dict[str, Any]]:
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up, and its files are compared
         for placed in (False, True) if round_number % 2 == 0 else (True, False):
             first = round_number * case.files[size]
-            seconds = one_way(case, folders[placed], memory, size, first, placed=placed, checks=round_number == 0)
+            seconds = one_way(case, folders[placed], place, size, first, placed=placed, checks=round_number == 0)
             if round_number > 0:
                 yield {"case": case.name, "placed": placed, "round": round_number, **seconds}
 
@@ -197,31 +208,35 @@ def main() -> int:
     comparisons: dict[str, dict[str, Any]] = {}
     wanted = harness.bounds("compare")["claims"][0]
     try:
-        bytes_staged = max(case.files[size] for case in CASES if case.staged) * STAGED_BYTES
+        bytes_staged = max(case.files[size] for case in CASES if case.staged) * small_files.FILE_BYTES
         harness.need_space(memory, 2 * bytes_staged)
         harness.need_space(disk, 6 * bytes_staged)
         with (
             directories_without_index(disk / "no index", *_room("no index", size)) as without,
             ext4_on_loop(disk / "index", *_room("index", size)) as with_index,
         ):
-            places = {"disk": disk, "no index": without, "index": with_index}
-            local, scratch = harness.filesystem_of(disk), harness.filesystem_of(memory)
+            has_nodes = login.has_cluster()
+            staged = login.SHARED if has_nodes else disk
+            folders_of = {"staged": staged, "no index": without, "index": with_index}
+            place = Place("cluster" if has_nodes else "local disk", staged, login.SCRATCH if has_nodes else memory, has_nodes)
+            on_cluster = f"MooseFS, {login.NODES} nodes of this machine; scratch in memory"
             settings = {
                 "create storm": "ext4 without dir_index, on a loop device",
                 "leftovers": "ext4 with dir_index, on a loop device",
-                "small files": f"local disk ({local}), not a cluster; scratch in memory ({scratch})",
+                "small files": on_cluster if has_nodes else f"local disk ({harness.filesystem_of(disk)}), not a cluster",
                 "files": "; ".join(f"{case.name}: {case.files[size]:,} beside {case.leftovers[size]:,}" for case in CASES),
                 "rounds": str(ROUNDS[size]),
             }
             harness.print_settings("What run --compare names, and what is gained", settings)
             for case in CASES:
-                folders = {placed: places[case.where] / case.name / ("placed" if placed else "plain") for placed in (False, True)}
+                top = folders_of[case.where] / case.name
+                folders = {placed: top / ("placed" if placed else "plain") for placed in (False, True)}
                 for folder in folders.values():
-                    prepare(case, folder, memory, size)
-                rows += measured(case, folders, memory, size)
-                comparisons[case.name] = claimed(case, folders[False], size)  # last: it removes its files
+                    prepare(case, folder, place.memory, size)
+                rows += measured(case, folders, place, size)
+                comparisons[case.name] = claimed(case, folders[False], place, size)  # last: it removes its files
                 shutil.rmtree(comparisons[case.name]["folder"])
-                shutil.rmtree(places[case.where] / case.name)
+                shutil.rmtree(top)
         print_rows(rows, comparisons)
         claims = [
             claim_of(wanted, case, [row for row in rows if row["case"] == case.name], comparisons[case.name]) for case in CASES
@@ -235,4 +250,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(login.on_login("bench.compare", main))

@@ -2,10 +2,12 @@
 
     make bench NAME=stage [SIZE=quick|full]
 
-Four processes make files of 16 KiB on the local disk: plainly without and with fsync, staged by `tailrace run` on the same disk
-and in memory, and as people do it by hand: written to memory, then copied with cp, or with tar, with fsync and comparison.
+Four processes make files of 16 KiB on the local disk, and four ranks on two nodes of a cluster do: plainly without and with fsync,
+staged by `tailrace run` in memory, and as people do it by hand: written to memory, then copied with cp, or with tar, with fsync and
+comparison.
 
-A program that computes between its outputs is staged with and without copies while it runs (`while_running`), in pairs.
+On the local disk also: large files against dd, one file out of a bundle, and a program that computes between its outputs, staged
+with and without copies while it runs (`while_running`), in pairs.
 """
 
 from __future__ import annotations
@@ -13,29 +15,30 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import random
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 from tailrace.place.compiled import compiled, write_rules
 from tailrace.place.placing import PLACE_KEY
 from tailrace.place.stage_rules import StageNode, StageRecord, stage_of
+from tailrace.stage import bundles
 from tailrace.trace import launch
 
 from bench import harness
-from bench.harness import Claim, Spread, console
+from bench.harness import Claim, Spread, console, login
+from bench.harness.small_files import FILE_BYTES, METHODS, PROCESSES, STAGED, Method, Place, check, ran, run_staged
 from bench.tree import CALL_TEXTS, CALLS, print_calls
 
-PROCESSES, FILE_BYTES = 4, 16 << 10
+LOCAL, CLUSTER = "local disk", "cluster"
 FILES, ROUNDS = {"quick": 400, "full": 20_000}, {"quick": 3, "full": 5}
 # Files, steps, and milliseconds of computing behind each. RATIONALE: a file is copied while the program runs when it was quiet for
 # two seconds, so the computing of a full run takes longer. The bench is to take ten minutes, so the pairs are 12 runs of 10 s.
@@ -43,125 +46,86 @@ COMPUTED = {"quick": (200, 3, 1500), "full": (4000, 4, 2500)}
 PAIRS = {"quick": 2, "full": 5}
 AFTER, WHILE = "computes, drained after it", "computes, drained while it runs"
 WARM_UP = 10  # one of so many files is made before the first round
-COPY = "cp -r {scratch}/out {target}/out && find {target}/out -print0 | xargs -0 sync && diff -r {scratch}/out {target}/out"
-TAR = "tar -cf {target}/out.tar -C {scratch} out && sync {target}/out.tar && tar -df {target}/out.tar -C {scratch}"
-RSYNC = "rsync -a --fsync {scratch}/out {target}/ && diff -r {scratch}/out {target}/out"
+LARGE = {"quick": (4, 16 << 20), "full": (4, 256 << 20)}  # files, bytes of each
+IN_BUNDLE = {"quick": 2_000, "full": 72_000}
+SMALL_BYTES, TAKEN = 1000, 100  # bytes of a file in that bundle; how many are extracted
 
 
-@dataclass(frozen=True)
-class Method:
-    """One way to the device. `measure` returns the seconds of the program, and those until all is there."""
-
-    name: str
-    measure: Callable[[Path, Path, int], tuple[float, float]]
-    is_claimed: bool = False  # the others run once, because they take minutes
-    removes: bool = False  # files on the disk
-
-
-def words_of(folder: Path, files: int, syncs: bool) -> list[str]:
-    return [str(harness.program("bench_stage")), str(folder), *map(str, (PROCESSES, files, FILE_BYTES, int(syncs)))]
-
-
-def ran(words: list[str], folder: Path) -> str:
-    environment = {**harness.mpi_environment({}), "PYTHONPATH": str(harness.ROOT / "python")}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=1200)
-    if done.returncode != 0:
-        raise harness.BenchError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr}")
-    return done.stdout
-
-
-def plain(syncs: bool) -> Method:
-    def measure(target: Path, _: Path, files: int) -> tuple[float, float]:
-        begin = time.monotonic()
-        program_s = float(ran(words_of(target / "out", files, syncs), target))
-        if not syncs:
-            ran(["sync", "-f", str(target)], target)
-        return program_s, time.monotonic() - begin
-
-    return Method("with fsync" if syncs else "without fsync", measure, is_claimed=True)
-
-
-def run_staged(target: Path, keys: str, words: list[str]) -> tuple[float, float]:
-    """The seconds of the program, and those until all is at the target. `keys`: further lines of [stage]."""
-    (target / "tailrace.toml").write_text(f'[stage]\nfiles = ["out/**"]\nmin_free = "64 MiB"\n{keys}')
-    command = [str(harness.BUILD / "bin" / "tailrace"), "run", "--config", "tailrace.toml", "--log", str(target / "log"), "--"]
-    begin = time.monotonic()
-    program_s = float(ran([*command, *words], target))
-    return program_s, time.monotonic() - begin
-
-
-def staged(where: str, sink: str) -> Method:
-    def measure(target: Path, memory: Path, files: int) -> tuple[float, float]:
-        scratch = memory if where == "memory" else target.parent / "scratch"
-        scratch.mkdir(exist_ok=True)
-        return run_staged(target, f'scratch = "{scratch}"\nsink = "{sink}"\n', words_of(Path("out"), files, False))
-
-    return Method(f"staged: {where}, {sink}", measure, (where, sink) == ("memory", "bundle"), removes=where == "disk")
-
-
-def by_hand(name: str, script: str) -> Method:
-    def measure(target: Path, memory: Path, files: int) -> tuple[float, float]:
-        begin = time.monotonic()
-        program_s = float(ran(words_of(memory / "out", files, False), target))
-        ran(["sh", "-c", script.format(scratch=memory, target=target)], target)
-        seconds = time.monotonic() - begin
-        shutil.rmtree(memory / "out")
-        return program_s, seconds
-
-    return Method(f"script with {name}", measure, is_claimed=name == "tar")
-
-
-METHODS = [
-    plain(False),
-    plain(True),
-    *(staged(where, sink) for where, sink in itertools.product(("disk", "memory"), ("mirror", "bundle"))),
-    by_hand("cp", COPY),
-    by_hand("tar", TAR),
-    *([by_hand("rsync", RSYNC)] if shutil.which("rsync") else []),
-]
-
-
-def check(target: Path, memory: Path, files: int) -> None:
-    """Compares every byte with the program's formula; bundles and tar files are unpacked first, in memory."""
-    if bundles := sorted(target.glob("*.tar")):
-        target = Path(tempfile.mkdtemp(dir=memory))
-        for bundle in bundles:
-            ran(["tar", "-xf", str(bundle)], target)
-    at = np.arange(FILE_BYTES)
-    found = 0
-    for process, file in itertools.product(range(PROCESSES), range(files // PROCESSES)):
-        path = target / "out" / f"{process}.{file // 1000}" / str(file)
-        wanted = (process * 131 + file * 17 + at * 7 + at // 251).astype(np.uint8)
-        if not np.array_equal(np.fromfile(path, np.uint8), wanted):
-            raise harness.BenchError(f"{path}: other bytes than the program wrote")
-        found += 1
-    if found != files or sum(len(names) for _, _, names in os.walk(target / "out")) != files:
-        raise harness.BenchError(f"{target}: other files than the program made")
-    if bundles:
-        shutil.rmtree(target)
-
-
-def measure_all(disk: Path, memory: Path, size: str) -> Iterator[dict[str, Any]]:
-    """First the rounds of what is claimed, then the rest. What a method has made stays to the end: on ext4 without a journal, files
-    are made slowly where others were removed. Staging on the disk removes files itself, so it comes last."""
-    claimed = [method for method in METHODS if method.is_claimed]
-    others = sorted((method for method in METHODS if not method.is_claimed), key=lambda method: method.removes)
+def measure_all(place: Place, size: str) -> Iterator[dict[str, Any]]:
+    """First the rounds of what is claimed there, then the rest. What a method has made stays to the end: on ext4 without a journal,
+    files are made slowly where others were removed. Staging on the disk removes files itself, so it comes last."""
+    here = [method for method in METHODS if not (place.has_nodes and method.needs_disk)]
+    claimed = [method for method in here if method.is_claimed and (place.has_nodes or method.name == STAGED)]
+    others = sorted((method for method in here if method not in claimed), key=lambda method: method.removes)
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up
         turn = round_number % len(claimed)
         for method in claimed[turn:] + claimed[:turn]:
-            row = _measure(method, disk, memory, FILES[size] if round_number > 0 else FILES[size] // WARM_UP)
+            row = _measure(method, place, FILES[size] if round_number > 0 else FILES[size] // WARM_UP)
             if round_number > 0:
                 yield {**row, "round": round_number}
     for round_number in range(1, (ROUNDS[size] if size == "quick" else 1) + 1):
         for method in others:
-            yield {**_measure(method, disk, memory, FILES[size]), "round": round_number}
+            yield {**_measure(method, place, FILES[size]), "round": round_number}
 
 
-def _measure(method: Method, disk: Path, memory: Path, files: int) -> dict[str, Any]:
-    target = Path(tempfile.mkdtemp(prefix="target-", dir=disk))
-    program_s, durable_s = method.measure(target, memory, files)
-    check(target, memory, files)
-    return {"method": method.name, "program_s": program_s, "durable_s": durable_s}
+def _measure(method: Method, place: Place, files: int) -> dict[str, Any]:
+    target = Path(tempfile.mkdtemp(prefix="target-", dir=place.disk))
+    program_s, durable_s = method.measure(place, target, files)
+    check(target, files)
+    return {"place": place.name, "method": method.name, "program_s": program_s, "durable_s": durable_s}
+
+
+def measure_large(place: Place, size: str) -> Iterator[dict[str, Any]]:
+    """Seconds from memory to the disk: by `tailrace drain copy`, which reads each copy again, and by dd, which does not."""
+    files, file_bytes = LARGE[size]
+    words = place.program(place.memory / "out", files, False, file_bytes=file_bytes)
+    dd = "mkdir -p {1}/out && cd {0}/out && for file in */*; do mkdir -p {1}/out/${{file%/*}} && "
+    dd += "dd if=$file of={1}/out/$file bs=8M conv=fsync status=none || exit 1; done"
+    for round_number in range(ROUNDS[size] + 1):  # round 0 warms up
+        for method in ("dd", "drain") if round_number % 2 == 0 else ("drain", "dd"):
+            target = Path(tempfile.mkdtemp(prefix="target-", dir=place.disk))
+            ran(words, target)
+            by_drain = [str(harness.BUILD / "bin" / "tailrace"), "drain", "copy", str(place.memory / "out"), str(target / "out")]
+            begin = time.monotonic()
+            ran(by_drain if method == "drain" else ["sh", "-c", dd.format(place.memory, target)], target)
+            seconds = time.monotonic() - begin
+            check(target, files, file_bytes)
+            shutil.rmtree(place.memory / "out", ignore_errors=True)  # the drain has removed the files itself
+            shutil.rmtree(target)
+            if round_number > 0:
+                yield {"large": method, "round": round_number, "seconds": seconds}
+
+
+def measure_extraction(place: Place, size: str) -> Iterator[dict[str, Any]]:
+    """Seconds for one file out of a bundle: with the start of the helper, and with that of the command."""
+    source, target = place.memory / "many", Path(tempfile.mkdtemp(prefix="bundled-", dir=place.disk))
+    chosen = random.Random(34)
+    for number in range(IN_BUNDLE[size]):
+        folder = source / f"{number % 100:02}"
+        if number < 100:
+            folder.mkdir(parents=True)
+        (folder / f"f{number}").write_bytes(_content(number))
+    ran([str(harness.BUILD / "bin" / "tailrace"), "drain", "copy", str(source), str(target), "--bundle"], place.disk)
+    (bundle,) = target.glob("*.tar")
+    for taken in range(TAKEN):
+        number = chosen.randrange(IN_BUNDLE[size])
+        into, name = Path(tempfile.mkdtemp(dir=place.disk)), f"{number % 100:02}/f{number}"
+        by_command = taken % 10 == 0
+        words = [str(harness.BUILD / "bin" / "tailrace"), "extract", str(bundle), name, "--into", str(into)]
+        begin = time.monotonic()
+        if by_command:
+            ran(words, place.disk)
+        else:
+            bundles.extract(bundle, into, [name])
+        seconds = time.monotonic() - begin
+        if (into / name).read_bytes() != _content(number):
+            raise harness.BenchError(f"{name}: extracted with other bytes than were written")
+        yield {"extracted": "tailrace extract" if by_command else "helper", "seconds": seconds}
+    shutil.rmtree(source, ignore_errors=True)
+
+
+def _content(number: int) -> bytes:
+    return (b"%d " % number * SMALL_BYTES)[:SMALL_BYTES]
 
 
 def call_costs(folder: Path, memory: Path, size: str) -> Iterator[dict[str, Any]]:
@@ -185,18 +149,17 @@ def call_costs(folder: Path, memory: Path, size: str) -> Iterator[dict[str, Any]
             yield {"staged": bool(rules), "ns": dict(zip(CALL_TEXTS, map(int, done.stdout.split()), strict=True))}
 
 
-def measure_computing(disk: Path, size: str) -> Iterator[dict[str, Any]]:
+def measure_computing(place: Place, size: str) -> Iterator[dict[str, Any]]:
     """The processes compute on all processors, or more, so the drain has to share them."""
     files, steps, milliseconds = COMPUTED[size]
-    scratch = disk / "scratch-computing"
+    scratch = place.disk / "scratch-computing"
     scratch.mkdir()
     for pair in range(PAIRS[size] + 1):  # pair 0 warms up
         for name in (AFTER, WHILE) if pair % 2 == 0 else (WHILE, AFTER):
-            target = Path(tempfile.mkdtemp(prefix="target-", dir=disk))
+            target = Path(tempfile.mkdtemp(prefix="target-", dir=place.disk))
             keys = f'scratch = "{scratch}"\nwhile_running = {str(name == WHILE).lower()}\n'
-            words = [*words_of(Path("out"), files, False), str(steps), str(milliseconds)]
-            program_s, durable_s = run_staged(target, keys, words)
-            check(target, disk, files)
+            program_s, durable_s = run_staged(target, keys, place.program(Path("out"), files, False, steps, milliseconds))
+            check(target, files)
             if pair > 0:
                 times = {"program_s": program_s, "durable_s": durable_s, "after_s": durable_s - program_s}
                 yield {"method": name, "round": pair, **times}
@@ -216,19 +179,35 @@ def print_computing(rows: list[dict[str, Any]]) -> None:
     console.print(table)
 
 
-def claims_of(rows: list[dict[str, Any]], calls: list[dict[str, Any]], files: int) -> list[Claim]:
+def cluster_claims(rows: list[dict[str, Any]]) -> list[Claim]:
     wanted = {claim["id"]: claim for claim in harness.bounds("stage")["claims"]}
 
     def times(method: str, what: str = "durable_s") -> dict[int, float]:
-        return {row["round"]: row[what] for row in rows if row["method"] == method}
+        return {row["round"]: row[what] for row in rows if (row.get("place"), row.get("method")) == (CLUSTER, method)}
 
-    ours, program = times("staged: memory, bundle"), times("staged: memory, bundle", "program_s")
-    drained = statistics.median(ours[number] - program[number] for number in ours)
-    claims = [
+    if not times(STAGED):
+        return []
+    ours, program = times(STAGED), times(STAGED, "program_s")
+    return [
         harness.ratio_claim(wanted["synced"], "bundle", times("with fsync"), ours, against="with fsync"),
         harness.ratio_claim(wanted["tar"], "bundle", times("script with tar"), ours, against="script with tar"),
         harness.ratio_claim(wanted["program"], "memory", times("without fsync", "program_s"), program, against="without fsync"),
+    ]
+
+
+def local_claims(rows: list[dict[str, Any]], calls: list[dict[str, Any]], files: int) -> list[Claim]:
+    wanted = {claim["id"]: claim for claim in harness.bounds("stage")["claims"]}
+    staged = [row for row in rows if (row.get("place"), row.get("method")) == (LOCAL, STAGED)]
+    drained = statistics.median(row["durable_s"] - row["program_s"] for row in staged)
+    dd, ours = ({row["round"]: row["seconds"] for row in rows if row.get("large") == method} for method in ("dd", "drain"))
+    taken = {how: [row["seconds"] for row in rows if row.get("extracted") == how] for how in ("helper", "tailrace extract")}
+    command_ms = 1000 * statistics.median(taken["tailrace extract"])
+    extracted_ms = 1000 * statistics.median(taken["helper"])
+    detail = {"against": f"the command, with Python: {command_ms:.0f} ms"}
+    claims = [
         Claim("drain/bundle", wanted["drain"]["text"], files / drained, wanted["drain"]["bound"], "files/s"),
+        harness.ratio_claim(wanted["large"], "mirror", dd, ours, against="dd"),
+        Claim("extract/one", wanted["extract"]["text"], extracted_ms, wanted["extract"]["bound"], "ms", detail, at_most=True),
     ]
     for name in CALL_TEXTS:
         medians = [statistics.median(row["ns"][name] for row in calls if row["staged"] is staged) for staged in (False, True)]
@@ -239,16 +218,20 @@ def claims_of(rows: list[dict[str, Any]], calls: list[dict[str, Any]], files: in
 
 
 def print_rows(rows: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
-    table = Table(title="Seconds: median, least and most", title_justify="left")
-    for heading in ("method", "program", "", "until durable", ""):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    for method in METHODS:
-        cells = []
-        for what in ("program_s", "durable_s"):
-            spread = Spread.of([row[what] for row in rows if row["method"] == method.name])
-            cells += [f"{spread.median:.2f}", f"{spread.least:.2f} to {spread.most:.2f}"]
-        table.add_row(method.name, *cells)
-    console.print(table)
+    for place in dict.fromkeys(row["place"] for row in rows if "place" in row):
+        table = Table(title=f"Seconds on the {place}: median, least and most", title_justify="left")
+        for heading in ("method", "program", "", "until durable", ""):
+            table.add_column(heading, justify="left" if heading == "method" else "right")
+        for method in METHODS:
+            found = [row for row in rows if (row.get("place"), row.get("method")) == (place, method.name)]
+            if not found:
+                continue
+            cells = []
+            for what in ("program_s", "durable_s"):
+                spread = Spread.of([row[what] for row in found])
+                cells += [f"{spread.median:.2f}", f"{spread.least:.2f} to {spread.most:.2f}"]
+            table.add_row(method.name, *cells)
+        console.print(table)
     print_calls(calls, "staged", "staged, ns")
 
 
@@ -259,24 +242,32 @@ def main() -> int:
     disk = Path(tempfile.mkdtemp(prefix="bench-stage-", dir=harness.BUILD))
     memory = Path(tempfile.mkdtemp(prefix="bench-stage-", dir="/dev/shm"))
     try:
-        harness.need_space(disk, (4 * ROUNDS[size] + 3 * len(METHODS)) * FILES[size] * FILE_BYTES)
-        harness.need_space(memory, 3 * FILES[size] * FILE_BYTES)
+        local = Place(LOCAL, disk, memory)
+        large_bytes = LARGE[size][0] * LARGE[size][1]
+        harness.need_space(disk, (ROUNDS[size] + 2 * len(METHODS)) * FILES[size] * FILE_BYTES + 2 * large_bytes)
+        harness.need_space(memory, 3 * FILES[size] * FILE_BYTES + large_bytes)
+        cluster = Place(CLUSTER, login.SHARED, login.SCRATCH, has_nodes=True) if login.has_cluster() else None
         settings = {
-            "file systems": f"{harness.filesystem_of(disk)}; scratch in memory: {harness.filesystem_of(memory)}",
-            "files": f"{FILES[size]:,} of {FILE_BYTES:,} bytes, by {PROCESSES} processes",
+            LOCAL: f"{harness.filesystem_of(disk)}; scratch in memory: {harness.filesystem_of(memory)}",
+            CLUSTER: f"MooseFS, {login.NODES} nodes of this machine; scratch in memory" if cluster else "none",
+            "files": f"{FILES[size]:,} of {FILE_BYTES:,} bytes, by {PROCESSES} processes or ranks",
             "rounds": f"{ROUNDS[size]}, of methods that no claim is about: {ROUNDS[size] if size == 'quick' else 1}",
+            "large files": "{} of {:,} bytes".format(*LARGE[size]),
             "computing": "{:,} files in {} steps, {} ms of computing in each, {} pairs".format(*COMPUTED[size], PAIRS[size]),
             "rsync": "compared" if shutil.which("rsync") else "not installed",
         }
         harness.print_settings("Small files, staged and by hand", settings)
-        rows = list(measure_all(disk, memory, size))
-        computing = list(measure_computing(disk, size))
+        rows = list(measure_all(cluster, size)) if cluster else []
+        rows += measure_large(local, size)
+        rows += measure_all(local, size)
+        rows += measure_extraction(local, size)
+        computing = list(measure_computing(local, size))
         calls = list(call_costs(disk, memory, size))
         print_computing(computing)
         print_rows(rows, calls)
-        claims = claims_of(rows, calls, FILES[size])
+        claims = [*cluster_claims(rows), *local_claims(rows, calls, FILES[size])]
         rows += [*computing, *({"calls": row} for row in calls)]
-        title = "Claims: ratios of times; drain in files a second; calls in microseconds more"
+        title = "Claims: ratios of times; drain in files a second; extraction in ms; calls in microseconds more"
         return harness.conclude("stage", {"size": size, **settings}, rows, claims, title)
     finally:
         shutil.rmtree(disk)
@@ -284,4 +275,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(login.on_login("bench.stage", main))

@@ -3,8 +3,8 @@
     make bench NAME=tree [SIZE=quick|full]
 
 The ABL kernel writes its steps flat, and placed by rules, by the same unmodified binary. It writes into empty directories, and
-beside files that an earlier run has left; on the local disk, and on ext4 without index of directories, where a name is looked up
-by reading all.
+beside files that an earlier run has left; on the local disk, on ext4 without index of directories, where a name is looked up
+by reading all, and from two nodes of a cluster into its file system.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tailrace.place.rules import read_rules
 from tailrace.trace import launch
 
 from bench import harness
-from bench.harness import Claim, Spread, console
+from bench.harness import Claim, Spread, console, login
 from bench.harness.causes import directories_without_index
 from kernels.abl.verify import Expected
 
@@ -46,6 +46,7 @@ CALL_TEXTS = {
 }
 CALLS = {"quick": 20_000, "full": 200_000}
 SHAPES, FILLS = ("flat", "tree"), ("empty", "leftovers")
+CLUSTER = "cluster"
 FIRST_LEFT = 100_000  # the first step of the earlier run
 FILE_BYTES = 16 * 16 * 4 * 8
 RULE = '[[place.tree]]\nfiles = "{field}.{rank:number}.{step:number}"\nto = "{rank}/{field}"\n'
@@ -99,7 +100,8 @@ def prepare(cell: Cell, leftovers: int) -> None:
 def run(cell: Cell, steps: int, checks: bool) -> list[float]:
     """The seconds of each step's writing, from the kernel's record. Its files are removed, and before that read, if `checks`."""
     record = cell.folder / "run.json"
-    words = ["mpirun", "-n", str(RANKS), str(harness.program("abl")), f"dir={cell.out}", f"run={record}", f"steps={steps}"]
+    words = [str(harness.program("abl")), f"dir={cell.out}", f"run={record}", f"steps={steps}"]
+    words = login.on_nodes(words, RANKS) if cell.place == CLUSTER else ["mpirun", "-n", str(RANKS), *words]
     environment = harness.mpi_environment({})
     if cell.shape == "tree":
         words = launch.traced_command(words, trace=False, more=(PLACE_KEY,))
@@ -200,13 +202,14 @@ def main() -> int:
         leftovers = LEFTOVERS[size]
         room = 4 * leftovers * 4096 + 4 * RANKS * FIELDS * STEPS[size] * 2 * FILE_BYTES + (64 << 20)
         with directories_without_index(disk / "image", inodes=3 * leftovers + 20_000, image_bytes=room) as mounted:
-            places = {"disk": disk, "no index": mounted}
+            places = {"disk": disk, "no index": mounted, **({CLUSTER: login.SHARED} if login.has_cluster() else {})}
             cells = [
                 Cell(place, shape, fill, folder / f"{shape}-{fill}")
                 for (place, folder), shape, fill in itertools.product(places.items(), SHAPES, FILLS)
             ]
             settings = {
                 "file systems": f"{harness.filesystem_of(disk)}; ext4 without dir_index, on a loop device",
+                CLUSTER: f"MooseFS, {login.NODES} nodes of this machine" if login.has_cluster() else "none",
                 "files": f"{RANKS} ranks, {FIELDS} fields, {STEPS[size]} steps of {FILE_BYTES:,} bytes; {leftovers:,} leftovers",
                 "rounds": str(ROUNDS[size]),
             }
@@ -224,4 +227,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(login.on_login("bench.tree", main))

@@ -1,7 +1,9 @@
 /* Makes small files from several processes: bench_stage FOLDER PROCESSES FILES BYTES SYNC [STEPS MILLISECONDS]. Each process makes
  * a folder of its own for each thousand of its files. SYNC 1: with fsync of each file and folder. It computes for so much processor
- * time behind each of STEPS equal parts of its files. Prints the seconds until the last process has ended. */
+ * time behind each of STEPS equal parts of its files. Prints the seconds until the last process has ended. Each rank of Open MPI makes
+ * FILES in PROCESSES of its own; they call no MPI. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,12 @@ static void compute(long milliseconds) {
     } while ((double)now.tv_sec + (double)now.tv_nsec / 1e9 < end);
 }
 
+/* The first of this program's processes, in the numbers of all ranks. */
+static long first_process(long processes) {
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    return rank == NULL ? 0 : atol(rank) * processes;
+}
+
 static void make_files(const char *folder, long process, long files, long size, int syncs, long steps, long milliseconds) {
     char *bytes = malloc((size_t)size), inner[4096], path[4400];
     check(bytes != NULL, "malloc");
@@ -70,8 +78,9 @@ int main(int count, char **words) {
     const int syncs = atoi(words[5]);
     const long steps = count == 8 ? atol(words[6]) : 0, milliseconds = count == 8 ? atol(words[7]) : 0;
     const double begin = now_s();
-    check(mkdir(words[1], 0755) == 0, words[1]);
-    for (long process = 0; process < processes; ++process)
+    check(mkdir(words[1], 0755) == 0 || (getenv("OMPI_COMM_WORLD_RANK") != NULL && errno == EEXIST), words[1]);
+    const long first = first_process(processes);
+    for (long process = first; process < first + processes; ++process)
         if (fork() == 0) {
             make_files(words[1], process, files / processes, size, syncs, steps, milliseconds);
             _exit(0);
