@@ -46,9 +46,8 @@ for number in range(int(sys.argv[1]), int(sys.argv[2])):
     os.close(file)
 """
 
-
-# Notes when a program begins and ends, in nanoseconds; the start of Tailrace itself is not in it. Where the script has the name of a
-# launcher, by which Tailrace knows it, {program} is that launcher; otherwise the words name the program.
+# Notes when a program begins and ends, in nanoseconds; the start of Tailrace itself is not in it. A script with the name of a
+# launcher, by which Tailrace knows it, runs that: {program}. Otherwise the words name the program.
 CLOCKED = """#!/bin/sh
 date +%s%N > '{clock}' && {program} "$@" && date +%s%N >> '{clock}'
 """
@@ -120,8 +119,8 @@ def one_way(case: Case, folder: Path, place: Place, size: str, first: int, *, pl
     ran(words, folder)
     command_end_ns = time.time_ns()
     begin_ns, end_ns = map(int, clock.read_text().split())
-    # After that the command reads the log, or looks for flat files, for which nobody waits. A bundle gets its name last. MooseFS has
-    # times of whole seconds, so there the command's end counts.
+    # After that the command reads the log, or looks for flat files, for which nobody waits. A bundle gets its name last. MooseFS
+    # has times of whole seconds, so on the cluster the end of the command counts.
     bundled_ns = [command_end_ns if place.has_nodes else path.stat().st_ctime_ns for path in folder.glob("*.tar")]
     written_ns = max([end_ns, *bundled_ns])
     sync_ns = time.time_ns()
