@@ -12,6 +12,7 @@ PACKAGES = {
     "study": ("jinja2", "netCDF4", "pyarrow", "xarray"),
     "ensemble": ("jinja2", "netCDF4", "pyarrow", "scipy"),
     "engines": ("distributed", "parsl"),
+    "modflow": ("flopy",),
     "compare": ("h5py", "netCDF4"),
 }
 

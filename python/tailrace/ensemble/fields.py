@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.ensemble import modflow
 from tailrace.ensemble.readings import function_of, netcdf_lock
-from tailrace.ensemble.values import FieldReading, MemberError, Value
+from tailrace.ensemble.values import ALL_TIMES, FieldReading, MemberError, Value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 # The element types that a field may have, each with netCDF's fill value, which marks the elements of a member without a value.
@@ -155,12 +156,28 @@ def _python(reading: FieldReading, home: Path, directory: Path, parameters: Mapp
     return _plain(reading, np.asarray(function_of(str(home / path), name)(directory, dict(parameters))))
 
 
+def _heads(reading: FieldReading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> MemberField:
+    path = directory / reading.file
+    values = modflow.heads(path, reading.pattern, reading.time)
+    dims = ("layer", "row", "column")
+    filled = np.where(np.isnan(values), FILLS["f8"], values)
+    if reading.time != ALL_TIMES:
+        return MemberField(filled, dims)
+    return MemberField(
+        filled, ("time", *dims), coordinates={"time": MemberField(modflow.head_times(path, reading.pattern), ("time",))}
+    )
+
+
+def _budget(reading: FieldReading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> MemberField:
+    return _plain(reading, modflow.budget(directory / reading.file, reading.pattern, reading.time))
+
+
 def _plain(reading: FieldReading, values: Array) -> MemberField:
     values = values.astype(values.dtype.newbyteorder("="))
     return MemberField(values, tuple(f"{reading.name}_{place}" for place in range(values.ndim)))
 
 
-READERS = {"netcdf": _netcdf, "csv": _csv, "npy": _npy, "python": _python}
+READERS = {"netcdf": _netcdf, "csv": _csv, "npy": _npy, "python": _python, "heads": _heads, "budget": _budget}
 
 
 # ---- the file of a member -------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from tailrace.ensemble.member import Outcome, checksum
 from tailrace.ensemble.memory import POLL_S
 from tailrace.ensemble.parameters import ParameterTable
 from tailrace.ensemble.scratch import input_files
-from tailrace.ensemble.values import EnsembleError, Limits, Spec, Template, Value
+from tailrace.ensemble.values import LAST_TIME, EnsembleError, FieldReading, Limits, Reading, Spec, Template, Value
 from tailrace.file_name import problem_of_name
 from tailrace.journal import VERSION, JournalError, JournalWriter, lines_of
 
@@ -44,12 +44,12 @@ def fingerprint(spec: Spec) -> dict[str, Any]:
     templates = {one.target: checksum(home / one.source) + _marks_text(one) for one in spec.templates}
     readings, fields = {}, {}
     for one in spec.readings:
-        described = {key: value for key, value in dataclasses.asdict(one).items() if key != "name"}
+        described = _described(one, "name")
         if one.kind in ("python", "ins"):
             described["content"] = checksum(home / one.pattern.partition(":")[0])
         readings[one.name] = json.dumps(described, sort_keys=True)
     for field_ in spec.fields:
-        described = {key: value for key, value in dataclasses.asdict(field_).items() if key != "shape" or value}
+        described = _described(field_)
         if field_.kind == "python":
             described["content"] = checksum(home / field_.pattern.partition(":")[0])
         fields[field_.name] = json.dumps(described, sort_keys=True)
@@ -57,6 +57,13 @@ def fingerprint(spec: Spec) -> dict[str, Any]:
     about = {"inputs": files, "templates": templates, "results": readings, "keep": kept, "environment": dict(spec.environment)}
     about |= {"fields": fields} if fields else {}
     return {"command": list(spec.command), **about}
+
+
+def _described(reading: Reading | FieldReading, *without: str) -> dict[str, Any]:
+    """A key that came later is left out where it has its default, so that folders of earlier versions are continued."""
+    later = {"shape": (), "time": LAST_TIME}
+    described = {key: value for key, value in dataclasses.asdict(reading).items() if key not in without}
+    return {key: value for key, value in described.items() if key not in later or value != later[key]}
 
 
 def _marks_text(template: Template) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tailrace.ensemble.values import EnsembleError, Spec
+from tailrace.ensemble.values import FLOPY_KINDS, EnsembleError, Spec
 from tailrace.extras import can_import, install_command
 
 # Files of the folder that need a package. Without it a run writes the others, and `tailrace ensemble report` writes them later.
@@ -37,6 +37,11 @@ def _needed(spec: Spec, draws: bool) -> Iterator[tuple[str, str]]:
     for reading in spec.readings:
         if reading.kind == "netcdf":
             yield "netCDF4", f"result '{reading.name}'"
+        if reading.kind in FLOPY_KINDS:
+            yield "flopy", f"result '{reading.name}'"
+    for field in spec.fields:
+        if field.kind in FLOPY_KINDS:
+            yield "flopy", f"field '{field.name}'"
     if package := ENGINES.get(spec.engine.name):
         yield package, f"engine '{spec.engine.name}'"
 

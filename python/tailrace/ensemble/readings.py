@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.ensemble import pest
-from tailrace.ensemble.values import EnsembleError, MemberError, Reading, Value
+from tailrace.ensemble.values import FLOPY_KINDS, EnsembleError, MemberError, Reading, Value
 from tailrace.regular_file import read_text
 
 netcdf_lock = threading.Lock()  # neither netCDF4 nor its HDF5 may be called by two threads
@@ -154,5 +154,22 @@ def _instructions(path: str) -> pest.Instructions:
     return pest.read_instructions(Path(path))
 
 
+def _flopy(reading: Reading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> dict[str, Value]:
+    from tailrace.ensemble import modflow
+
+    try:
+        values = modflow.READERS[reading.kind](directory / reading.file, reading.pattern, reading.time)
+        return {reading.name: modflow.one_value(values, reading.index, reading.reduce)}
+    except MemberError as error:
+        raise MemberError(error.reason, f"result '{reading.name}': {reading.file}: {error.message}") from None
+
+
 Reader = Callable[[Reading, Path, Path, Mapping[str, Value]], dict[str, Value]]
-READERS: dict[str, Reader] = {"regex": _regex, "csv": _csv, "netcdf": _netcdf_variable, "python": _python, "ins": _ins}
+READERS: dict[str, Reader] = {
+    "regex": _regex,
+    "csv": _csv,
+    "netcdf": _netcdf_variable,
+    "python": _python,
+    "ins": _ins,
+    **dict.fromkeys(FLOPY_KINDS, _flopy),
+}

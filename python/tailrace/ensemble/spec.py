@@ -9,6 +9,9 @@ from typing import Any
 
 from tailrace.ensemble.templates import BRACES
 from tailrace.ensemble.values import (
+    ALL_TIMES,
+    FLOPY_KINDS,
+    LAST_TIME,
     REDUCTIONS,
     EngineChoice,
     EnsembleError,
@@ -25,11 +28,13 @@ from tailrace.ensemble.values import (
 from tailrace.file_name import problem_of_inner_path
 from tailrace.toml_table import Table, TomlError, read_toml
 
+REDUCED_BY = {"netcdf": "last", "budget": "sum"}  # where `reduce` is not given
 SAMPLERS = ("latin-hypercube", "random", "sobol")
 ENGINES = ("threads", "mpi", "dask", "parsl")
-FIELD_KEYS = {"variable": "netcdf", "column": "csv", "python": "python"}
+# Keys that say how a result or field is read, and the kinds of reading; "": the value of the key is the kind.
+FIELD_KEYS = {"variable": "netcdf", "column": "csv", "python": "python", "flopy": ""}
 FIELD_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
-READING_KEYS = {"regex": "regex", "column": "csv", "variable": "netcdf", "python": "python", "ins": "ins"}
+READING_KEYS = {"regex": "regex", "column": "csv", "variable": "netcdf", "python": "python", "ins": "ins", "flopy": ""}
 
 
 def load_spec(path: Path | str) -> Spec:
@@ -144,11 +149,13 @@ def _readings(table: Table, home: Path) -> tuple[Reading, ...]:
 def _reading(table: Table, name: str, home: Path) -> Reading:
     kinds = [key for key in READING_KEYS if key in table.values]
     if len(kinds) != 1:
-        table.refuse_unknown((*READING_KEYS, "file", "match", "row", "reduce", "index"))
+        table.refuse_unknown((*READING_KEYS, "file", "match", "row", "reduce", "index", "record", "time"))
         raise EnsembleError(f"{table.where}: needs exactly one of {', '.join(READING_KEYS)}; it has {', '.join(kinds) or 'none'}")
     key = kinds[0]
-    kind = READING_KEYS[key]
-    pattern = table.text(key)
+    kind = READING_KEYS[key] or table.one_of(key, FLOPY_KINDS)
+    is_flopy = kind in FLOPY_KINDS
+    has_array = is_flopy or kind == "netcdf"
+    pattern = _record(table, kind) if is_flopy else table.text(key)
     reading = Reading(
         name=name,
         kind=kind,
@@ -156,9 +163,12 @@ def _reading(table: Table, name: str, home: Path) -> Reading:
         pattern=pattern,
         which=table.one_of("match", ("first", "last"), default="last") if kind == "regex" else "last",
         row=table.typed("row", int, "a whole number", default=-1) if kind == "csv" else -1,
-        reduce=table.one_of("reduce", REDUCTIONS, default="last") if kind == "netcdf" else "",
-        index=tuple(table.typed("index", list, "a list of whole numbers", default=[])) if kind == "netcdf" else (),
+        reduce=_reduction(table, kind) if has_array else "",
+        index=tuple(table.typed("index", list, "a list of whole numbers", default=[])) if has_array else (),
+        time=table.typed("time", int, "a whole number", default=LAST_TIME) if is_flopy else LAST_TIME,
     )
+    if is_flopy and not all(isinstance(at, int) and not isinstance(at, bool) for at in reading.index):
+        raise table.fail("index", "must be a list of whole numbers, such as [0, 9, 9]")
     if kind == "python":
         _check_function(table, key, pattern, home)
     if kind == "ins" and not (home / pattern).is_file():
@@ -167,26 +177,38 @@ def _reading(table: Table, name: str, home: Path) -> Reading:
     return reading
 
 
+def _reduction(table: Table, kind: str) -> str:
+    return table.one_of("reduce", REDUCTIONS) if "reduce" in table.values else REDUCED_BY.get(kind, "")
+
+
+def _record(table: Table, kind: str) -> str:
+    """The record of a file of MODFLOW. Heads have a usual one."""
+    return table.text("record", default="HEAD") if kind == "heads" else table.text("record")
+
+
 def _fields(table: Table, home: Path) -> tuple[FieldReading, ...]:
     return tuple(_field(Table(table.table(name), f"{table.where} {name}"), name, home) for name in table.values)
 
 
 def _field(table: Table, name: str, home: Path) -> FieldReading:
-    """`h = { file = "out.nc", variable = "h" }`: a NetCDF variable, a column of a CSV file, a .npy file, or a function's array."""
+    """`h = { file = "out.nc", variable = "h" }`: a NetCDF variable, a column of a CSV file, a .npy file, arrays of MODFLOW, or a
+    function's array."""
     kinds = [key for key in FIELD_KEYS if key in table.values]
     if len(kinds) > 1 or not (kinds or str(table.values.get("file", "")).endswith(".npy")):
-        table.refuse_unknown((*FIELD_KEYS, "file", "dims", "shape"))
+        table.refuse_unknown((*FIELD_KEYS, "file", "dims", "shape", "record", "time"))
         raise EnsembleError(f"{table.where}: needs exactly one of {', '.join(FIELD_KEYS)}, or a `file` that ends in .npy")
     if not FIELD_NAME.fullmatch(name) or name == "member":
         raise EnsembleError(f"{table.where}: a field's name has letters, digits and _, begins with a letter, and is not `member`")
-    kind = FIELD_KEYS[kinds[0]] if kinds else "npy"
+    kind = (FIELD_KEYS[kinds[0]] or table.one_of("flopy", ("heads", "budget"))) if kinds else "npy"
+    is_flopy = kind in FLOPY_KINDS
     reading = FieldReading(
         name=name,
         kind=kind,
         file="" if kind == "python" else _inside(table.text("file"), table.where),
-        pattern=table.text(kinds[0]) if kinds else "",
+        pattern=_record(table, kind) if is_flopy else table.text(kinds[0]) if kinds else "",
         dims=table.texts("dims", default=()),
         shape=tuple(table.typed("shape", list, "a list of whole numbers", default=[])),
+        time=_field_time(table, kind) if is_flopy else LAST_TIME,
     )
     if not all(isinstance(length, int) and not isinstance(length, bool) and length > 0 for length in reading.shape):
         raise table.fail("shape", "must be a list of whole numbers of at least 1, as [3, 4]")
@@ -199,6 +221,14 @@ def _field(table: Table, name: str, home: Path) -> FieldReading:
         _check_function(table, "python", reading.pattern, home)
     table.refuse_unknown()
     return reading
+
+
+def _field_time(table: Table, kind: str) -> int:
+    if kind == "heads" and table.values.get("time") == "all":
+        table.text("time")
+        return ALL_TIMES
+    wanted = 'a whole number, or "all"' if kind == "heads" else "a whole number"
+    return int(table.typed("time", int, wanted, default=LAST_TIME))
 
 
 def _check_function(table: Table, key: str, pattern: str, home: Path) -> None:

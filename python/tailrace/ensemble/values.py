@@ -76,18 +76,25 @@ class ParameterSource:
     ranges: tuple[Range, ...] = ()
 
 
+FLOPY_KINDS = ("heads", "budget", "listing")  # files of MODFLOW, which FloPy reads
+LAST_TIME, ALL_TIMES = -1, 1 << 62
+
+
 @dataclass(frozen=True)
 class Reading:
-    """How a result is read. `kind` is one of regex, csv, netcdf, python, ins; the other fields are for some of them."""
+    """How a result is read. `kind` is one of regex, csv, netcdf, python, ins, or of FLOPY_KINDS; the other fields are for some of
+    them."""
 
     name: str
     kind: str
     file: str = ""
-    pattern: str = ""  # regex; the column of csv; the variable of netcdf; FILE:FUNCTION of python; the instruction file of ins
+    # regex; the column of csv; the variable of netcdf; FILE:FUNCTION of python; the instruction file of ins; the record of FloPy's
+    pattern: str = ""
     which: str = "last"  # of several matches of a regex: first or last
     row: int = -1  # of csv, without the heading; negative: from the end
-    reduce: str = ""  # of netcdf: one of REDUCTIONS
-    index: tuple[int, ...] = ()  # of netcdf
+    reduce: str = ""  # of netcdf and FloPy's: one of REDUCTIONS
+    index: tuple[int, ...] = ()  # of netcdf and FloPy's
+    time: int = LAST_TIME  # of FloPy's: which output time
 
 
 REDUCTIONS = ("min", "max", "mean", "sum", "last")
@@ -95,14 +102,15 @@ REDUCTIONS = ("min", "max", "mean", "sum", "last")
 
 @dataclass(frozen=True)
 class FieldReading:
-    """How a whole array of a member is read. `kind` is one of netcdf, csv, npy, python."""
+    """How a whole array of a member is read. `kind` is one of netcdf, csv, npy, python, heads, budget."""
 
     name: str
     kind: str
     file: str = ""
-    pattern: str = ""  # the variable of netcdf; the column of csv; FILE:FUNCTION of python
+    pattern: str = ""  # the variable of netcdf; the column of csv; FILE:FUNCTION of python; the record of FloPy's
     dims: tuple[str, ...] = ()  # names of its dimensions; by default those of the file
     shape: tuple[int, ...] = ()  # that every member must have; (): the shape that most members have
+    time: int = LAST_TIME  # of FloPy's: which output time, or ALL_TIMES
 
 
 @dataclass(frozen=True)
