@@ -115,6 +115,22 @@ def test_one_file_is_listed_and_extracted_and_never_replaced(tailrace_command: l
     assert files_below(out) == {name.encode(): b"mine"}
 
 
+@pytest.mark.parametrize("wanted", [["l1", "l2"], ["l2"], ["l2", "f", "l1"], ["f", "l1"]], ids=" ".join)
+def test_names_of_one_file_are_extracted_with_and_without_the_first(
+    tailrace_command: list[str], tmp_path: Path, wanted: list[str]
+) -> None:
+    scratch, target, out = tmp_path / "scratch", tmp_path / "target", tmp_path / "out"
+    scratch.mkdir(mode=0o700)
+    (scratch / "f").write_text("one file")
+    for name in ("l1", "l2"):
+        os.link(scratch / "f", scratch / name)
+    call(tailrace_command, "drain", "copy", scratch, target, "--bundle")
+    (bundle,) = target.glob("*.tar")
+    call(tailrace_command, "extract", bundle, *wanted, "--into", out)
+    assert files_below(out) == {name.encode(): b"one file" for name in wanted}
+    assert len({(out / name).stat().st_ino for name in wanted}) == 1, "they are one file"
+
+
 def test_what_is_no_bundle_or_damaged_is_refused(tailrace_command: list[str], bundle: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain.tar"
     subprocess.run(["tar", "-C", bundle.parent, "-cf", plain, "."], check=True)

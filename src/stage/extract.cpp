@@ -64,25 +64,34 @@ void Extraction::make(const BundleReader& bundle, const Member& member) {
             ::utimensat(parent.get(), name.c_str(), times, AT_SYMLINK_NOFOLLOW);
             break;
         case ItemKind::hard_link: make_hard_link(bundle, member, parent.get(), name); break;
-        case ItemKind::file: make_file(bundle, member, parent.get(), name); break;
+        case ItemKind::file:
+            if (link_to_made(bundle, member.name, member, parent.get(), name)) break;
+            make_file(bundle, member, parent.get(), name);
+            made_.emplace(member.name, Made{bundle.path(), std::string(member.name)});
+            break;
     }
     ++files_;
 }
 
-// Makes a hard link to a file that was extracted before. If that file was not extracted, copies its bytes.
+// Whether the file was extracted before, under any of its names; then `member` becomes another name of it.
+bool Extraction::link_to_made(const BundleReader& bundle, std::string_view file, const Member& member, int parent,
+                              const std::string& name) {
+    const auto made = made_.find(file);
+    if (links_ != HardLinks::made || made == made_.end() || made->second.bundle != bundle.path()) return false;
+    std::string first;
+    const Descriptor from = open_parent(folder_.get(), made->second.name, false, first);
+    if (!from.is_open() || ::linkat(from.get(), first.c_str(), parent, name.c_str(), 0) != 0) fail_at("link", member);
+    return true;
+}
+
 void Extraction::make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
-    const auto made = made_.find(member.link);
-    if (links_ == HardLinks::made && made != made_.end() && made->second == bundle.path()) {
-        std::string first;
-        const Descriptor from = open_parent(folder_.get(), std::string(member.link), false, first);
-        if (!from.is_open() || ::linkat(from.get(), first.c_str(), parent, name.c_str(), 0) != 0) fail_at("link", member);
-        return;
-    }
-    const std::optional<Member> first = bundle.find(member.link);
-    if (!first || first->kind != ItemKind::file)
+    if (link_to_made(bundle, member.link, member, parent, name)) return;
+    const std::optional<Member> file = bundle.find(member.link);
+    if (!file || file->kind != ItemKind::file)
         fail(Status::CORRUPT, bundle.path(), ": ", std::string(member.name), " is a name of ", std::string(member.link),
              ", which is no file in it");
-    make_file(bundle, *first, parent, name);
+    make_file(bundle, *file, parent, name);
+    made_.emplace(member.link, Made{bundle.path(), std::string(member.name)});
 }
 
 void Extraction::set_attributes(const BundleReader& bundle, const Member& member, int file) const {
@@ -131,7 +140,6 @@ void Extraction::make_file(const BundleReader& bundle, const Member& member, int
         fail_at("make", member);
     }
     bytes_ += member.data_bytes;
-    made_.emplace(member.name, bundle.path());
 }
 
 }  // namespace tailrace

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,9 +27,15 @@ public:
     uint64_t bytes() const { return bytes_; }
 
 private:
+    // A file of a bundle, and the name under which it was extracted first.
+    struct Made {
+        std::string bundle, name;
+    };
+
     void begin();
     void make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
     void make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
+    bool link_to_made(const BundleReader& bundle, std::string_view file, const Member& member, int parent, const std::string& name);
     void set_attributes(const BundleReader& bundle, const Member& member, int file) const;
     [[noreturn]] void fail_at(const char* action, const Member& member) const;
 
@@ -37,7 +44,7 @@ private:
     Descriptor folder_;
     std::optional<WorkFolder> work_;  // files without a name yet
     std::vector<char> buffer_;
-    std::map<std::string, std::string, std::less<>> made_;  // extracted file -> path of its bundle, for hard links to the file
+    std::map<std::string, Made, std::less<>> made_;  // by the name of the file in its bundle, for its other names
     uint64_t files_ = 0, bytes_ = 0;
 };
 
