@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ CALL_TEXTS = {
 CALLS = {"quick": 20_000, "full": 200_000}
 SHAPES, FILLS = ("flat", "tree"), ("empty", "leftovers")
 CLUSTER = "cluster"
+MAKERS = 8  # threads that make leftovers
 FIRST_LEFT = 100_000  # the first step of the earlier run
 FILE_BYTES = 16 * 16 * 4 * 8
 RULE = '[[place.tree]]\nfiles = "{field}.{rank:number}.{step:number}"\nto = "{rank}/{field}"\n'
@@ -87,14 +89,19 @@ def prepare(cell: Cell, leftovers: int) -> None:
     if cell.fill == "empty":
         return
     mapping = cell.mapping() if cell.shape == "tree" else None
-    for name in names(range(FIRST_LEFT, FIRST_LEFT + leftovers // (RANKS * FIELDS))):
+
+    def make(name: str) -> None:
         found = mapping.physical(str(cell.out / name)) if mapping else None
         path = Path(found[0]) if found else cell.out / name
         try:
             path.touch()
         except FileNotFoundError:
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
+
+    with ThreadPoolExecutor(MAKERS) as makers:  # a file of a cluster takes a message there and back
+        for _ in makers.map(make, names(range(FIRST_LEFT, FIRST_LEFT + leftovers // (RANKS * FIELDS)))):
+            pass
 
 
 def run(cell: Cell, steps: int, checks: bool) -> list[float]:

@@ -9,8 +9,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +22,7 @@ from bench.harness import login
 
 PROCESSES, FILE_BYTES = 4, 16 << 10
 LIMIT_S = 1200
+READERS, PIECE_BYTES = 8, 1 << 20  # of the check
 EACH = "cd {scratch}/out && for top in *; do "  # the folders of this node's processes
 COMPARED = f'{EACH} diff -r "$top" "{{target}}/out/$top" || exit 1; done'
 SYNCED = "(cd {scratch}/out && find * -print0) | (cd {target}/out && xargs -0 sync)"
@@ -144,14 +148,27 @@ def check(target: Path, files: int, file_bytes: int = FILE_BYTES) -> None:
 
 
 def _compare(target: Path, files: int, file_bytes: int) -> None:
-    at = np.arange(file_bytes)
-    pattern = at * 7 + at // 251
-    found = 0
-    for process, file in itertools.product(range(PROCESSES), range(files // PROCESSES)):
+    names = list(itertools.product(range(PROCESSES), range(files // PROCESSES)))
+
+    def check_one(name: tuple[int, int]) -> None:
+        process, file = name
         path = target / "out" / f"{process}.{file // 1000}" / str(file)
-        wanted = (pattern + (process * 131 + file * 17)).astype(np.uint8)
+        wanted = _pattern(file_bytes) + np.uint8((process * 131 + file * 17) % 256)
         if not np.array_equal(np.fromfile(path, np.uint8), wanted):
             raise harness.BenchError(f"{path}: other bytes than the program wrote")
-        found += 1
-    if found != files or sum(len(names) for _, _, names in os.walk(target / "out")) != files:
+
+    with ThreadPoolExecutor(READERS) as readers:  # on the cluster most of the time is waiting
+        for _ in readers.map(check_one, names, chunksize=100):
+            pass
+    if len(names) != files or sum(len(inner) for _, _, inner in os.walk(target / "out")) != files:
         raise harness.BenchError(f"{target}: other files than the program made")
+
+
+@cache
+def _pattern(file_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bytes of the first file of process 0: bench/stage/main.c has the same formula."""
+    found = np.empty(file_bytes, np.uint8)
+    for begin in range(0, file_bytes, PIECE_BYTES):
+        at = np.arange(begin, min(begin + PIECE_BYTES, file_bytes))
+        found[begin : begin + len(at)] = (at * 7 + at // 251).astype(np.uint8)
+    return found
