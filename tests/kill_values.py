@@ -97,7 +97,7 @@ def check_times_of_parts(directory: Path) -> None:
 def problems(directory: Path) -> list[str]:
     """What `verify --deep` finds, besides what a kill leaves behind and the next run mends."""
     report = tailrace.verify(directory, "history", deep=True)
-    after_a_kill = ("torn", "index is missing", "readers do not see its last steps")
+    after_a_kill = ("half-written line", "index is missing", "readers do not see its last steps")
     return [p["problem"] for p in report["problems"] if not any(text in p["problem"] for text in after_a_kill)]
 
 
