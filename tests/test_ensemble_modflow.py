@@ -240,9 +240,9 @@ def write_strip(folder: Path, mf6: str, ranges: str, members: int, results: str,
         printrecord=[("BUDGET", "ALL")],
     )
     simulation.write_simulation(silent=True)
-    text = (folder / "model" / "gwf.npf").read_text()
-    line = next(line for line in text.splitlines() if line.split()[:1] == ["constant"])
-    (folder / "npf.tpl").write_text(text.replace(line, "    constant {k}"))
+    lines = (folder / "model" / "gwf.npf").read_text().splitlines()
+    lines[[line.strip().lower() for line in lines].index("k") + 1] = "    constant {k}"
+    (folder / "npf.tpl").write_text("\n".join(lines) + "\n")
     path = folder / "strip.toml"
     path.write_text(f"""
 name = "strip"
