@@ -44,3 +44,11 @@ def children_inherit_os_environ() -> None:
         start(process, *args, **named)
 
     subprocess.Popen.__init__ = started  # type: ignore[method-assign, assignment]
+
+
+def is_running(process: int) -> bool:
+    """False for a zombie, too: in some containers a process whose parent has ended stays one."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.environment import HANGS_S, ROOT
+from tests.environment import HANGS_S, ROOT, is_running
 from tests.mpirun import Mpirun, run_within
 
 pytestmark = pytest.mark.fast
@@ -22,14 +22,6 @@ open(f"{sys.argv[1]}/{os.getpid()}", "w")
 print("started", flush=True)
 while True: time.sleep(0.1)
 """
-
-
-def is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.both_mpis(1)

@@ -16,6 +16,7 @@ from tailrace.trace.log import LogError
 from tailrace.trace.log_process import LogReader, ProcessLogReader, open_logs
 from tailrace.trace.model import Run
 
+from tests.environment import is_running
 from tests.trace_logs import make_run
 
 READERS = (LogReader, ProcessLogReader)
@@ -72,17 +73,9 @@ def test_it_ends_with_its_parent(tmp_path: Path) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
     number = int(done.stdout)
     end = time.monotonic() + 60
-    while is_alive(number):
+    while is_running(number):
         assert time.monotonic() < end, f"process {number} outlives its parent"
         time.sleep(0.01)
-
-
-def is_alive(number: int) -> bool:
-    """A process that nobody waits for stays as a zombie in some containers."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_large_runs_get_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
