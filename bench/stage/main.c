@@ -1,7 +1,7 @@
 /* Makes small files from several processes: bench_stage FOLDER PROCESSES FILES BYTES SYNC [STEPS MILLISECONDS]. Each process makes
  * a folder of its own for each thousand of its files. SYNC 1: with fsync of each file and folder. It computes for so much processor
- * time behind each of STEPS equal parts of its files. Prints the seconds until the last process has ended. Each rank of Open MPI makes
- * FILES in PROCESSES of its own; they call no MPI. */
+ * time behind each of STEPS equal parts of its files. Prints the seconds until the last process has ended. Each rank of Open MPI
+ * makes FILES in PROCESSES of its own; they call no MPI. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
