@@ -24,10 +24,12 @@ static void write_often(int file, long number) {
     for (long i = 0; i < number; ++i) check(pwrite(file, data, 8, i % 512 * 8), "pwrite");
 }
 
-/* Some reads from a pipe wait for its writer: 3 ms each. */
+/* Some reads from a pipe wait for its writer: 3 ms each. The file "slow" has as many bytes as there were reads that really did: this
+ * process may get no processor before the writer has written. */
 static void slow_calls(long number) {
     const int file = open_new("read.dat");
     int ends[2];
+    long waited = 0;
     check(pipe(ends), "pipe");
     for (int i = 0; i < 40000; ++i) check(read(file, data, 8), "read");
     for (long i = 0; i < number; ++i) {
@@ -38,8 +40,13 @@ static void slow_calls(long number) {
             check(write(ends[1], data, 1), "write");
             _exit(0);
         }
+        struct timespec begin, end;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
         check(read(ends[0], data, 1), "read");
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        waited += (end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec > 2100000;
     }
+    check(ftruncate(open_new("slow"), waited), "ftruncate");
 }
 
 static void open_again(long number) {
