@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tailrace.stage.earlier_bundles import EarlierBundles
 from tailrace.stage.giver import Outcome, Result
+from tailrace.stage.over_target import at_target
 
 from tests.fake_nodes import FakeNodes, content
 from tests.test_stage_run import SHOW, STAGE, Staged, lying
@@ -307,3 +308,17 @@ put(f"c.{rank}")
     assert sorted(later.stdout.splitlines()) == expected, later.stderr
     assert nodes.delivered() == {name: content(int(name[-1]), name) for name in ("a.0", "a.1", "b.0")}
     assert not nodes.all_folders()
+
+
+@pytest.mark.parametrize("others", [0, 2000])
+def test_names_at_the_target_are_found_by_listings_and_by_looks(tmp_path: Path, others: int) -> None:
+    """A folder with few files of the run, one with many, one with many others, one that is absent, one that is a file."""
+    wanted = {f"few/{n}" for n in range(5)} | {f"many/{n}" for n in range(50)}
+    for folder in ("few", "many"):
+        (tmp_path / folder).mkdir()
+    for path in wanted | {f"many/other{n}" for n in range(others)}:
+        (tmp_path / path).touch()
+    (tmp_path / "many" / "link").symlink_to("nothing")
+    (tmp_path / "file").touch()
+    asked = [f"{folder}/{n}" for folder in ("few", "many", "absent", "file") for n in range(100)]
+    assert set(at_target(str(tmp_path), [*asked, "few/link", "many/link", "top"])) == wanted | {"many/link"}
