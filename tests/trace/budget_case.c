@@ -24,8 +24,8 @@ static void write_often(int file, long number) {
     for (long i = 0; i < number; ++i) check(pwrite(file, data, 8, i % 512 * 8), "pwrite");
 }
 
-/* Some reads from a pipe wait for its writer: 3 ms each. The file "slow" has as many bytes as there were reads that really did: this
- * process may get no processor before the writer has written. */
+/* Some reads from a pipe wait for its writer: 3 ms each. The file "slow" has as many bytes as there were reads that really did:
+ * this process may get no processor before the writer has written. */
 static void slow_calls(long number) {
     const int file = open_new("read.dat");
     int ends[2];
