@@ -125,10 +125,7 @@ def test_a_call_that_takes_long_is_an_event(runs: Runs) -> None:
     log = runs.run_budget_case("slow-calls", 5)
     summary = totals_of(log)
     slow = log.events[(log.events["call"] == 10) & (log.events["result"] == 1)]
-    waited = (runs.work / "slow").stat().st_size
-    assert waited > 1
-    # One may have lost the processor between its read and its look at the clock.
-    assert (slow["end_ns"] - slow["begin_ns"] > 2_000_000).sum() >= waited - 1
+    assert (slow["end_ns"] - slow["begin_ns"] > 2_000_000).sum() == 5
     assert summary.calls["read"].calls == 40_000 + 5
     assert summary.calls["read"].read_bytes == 5
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tailrace.cluster import Cluster, ClusterSpec, up
-from tailrace.cluster.cluster import is_node
+from tailrace.cluster.cluster import is_node as has_cluster
 from tailrace.cluster.inside import paths
 from tailrace.cluster.ranks import Ranks, command_for
 from tailrace.cluster.values import LOGIN, NotPossible
@@ -23,7 +23,7 @@ NODES = 2
 def on_login(module: str, main: Callable[[], int]) -> int:
     """Makes a cluster, runs the bench `module` on its login node with this process's arguments, and returns its exit status. Where
     no cluster can be made, `main` runs here, and says that it has none."""
-    if is_node():
+    if has_cluster():
         return main()
     try:
         with up(ClusterSpec(f"bench-{os.getpid()}", nodes=NODES)) as cluster:
@@ -31,10 +31,6 @@ def on_login(module: str, main: Callable[[], int]) -> int:
     except NotPossible as error:
         console.print(f"nothing is measured on a cluster: {error}")
         return main()
-
-
-def has_cluster() -> bool:
-    return is_node()
 
 
 def on_nodes(words: Sequence[str], ranks: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Ensembles: many runs of a serial program, each in a directory of its own on scratch, with one table at the end.
 
 - values, spec: what an ensemble file says; parameters: the table of parameter values
-- templates, pest: input files with values in them; readings: results from output files
+- templates, pest: input files with values in them; readings, fields, modflow: results and whole arrays from output files
 - scratch, directory: where members run, and which inputs the next member uses again
 - keeper, memory, marks: run the commands of members, and watch and end all processes that they start
 - member: runs one member, from its directory to its outcome; worker, workers: the processes that run members

@@ -14,7 +14,7 @@ import numpy as np
 
 from tailrace.ensemble import modflow
 from tailrace.ensemble.readings import function_of, netcdf_lock
-from tailrace.ensemble.values import ALL_TIMES, FieldReading, MemberError, Value
+from tailrace.ensemble.values import ALL_TIMES, FLOPY_KINDS, FieldReading, MemberError, Value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 # The element types that a field may have, each with netCDF's fill value, which marks the elements of a member without a value.
@@ -54,7 +54,8 @@ def read_fields(
         try:
             one = READERS[reading.kind](reading, home, directory, parameters)
         except MemberError as error:
-            raise MemberError(error.reason, f"field '{reading.name}': {error.message}") from None
+            file = f"{reading.file}: " if reading.kind in FLOPY_KINDS else ""
+            raise MemberError(error.reason, f"field '{reading.name}': {file}{error.message}") from None
         except FileNotFoundError as error:
             raise MemberError("missing", f"field '{reading.name}': {error.filename}: no such file") from None
         except (Exception, SystemExit) as error:
@@ -157,15 +158,15 @@ def _python(reading: FieldReading, home: Path, directory: Path, parameters: Mapp
 
 
 def _heads(reading: FieldReading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> MemberField:
-    path = directory / reading.file
-    values = modflow.heads(path, reading.pattern, reading.time)
-    dims = ("layer", "row", "column")
-    filled = np.where(np.isnan(values), FILLS["f8"], values)
+    path, dims = directory / reading.file, ("layer", "row", "column")
     if reading.time != ALL_TIMES:
-        return MemberField(filled, dims)
-    return MemberField(
-        filled, ("time", *dims), coordinates={"time": MemberField(modflow.head_times(path, reading.pattern), ("time",))}
-    )
+        return MemberField(_filled(modflow.heads(path, reading.pattern, reading.time)), dims)
+    times, values = modflow.all_heads(path, reading.pattern)
+    return MemberField(_filled(values), ("time", *dims), coordinates={"time": MemberField(times, ("time",))})
+
+
+def _filled(values: Array) -> Array:
+    return np.where(np.isnan(values), FILLS["f8"], values)
 
 
 def _budget(reading: FieldReading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> MemberField:

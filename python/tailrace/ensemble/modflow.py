@@ -1,6 +1,7 @@
 """Output files of MODFLOW, read by FloPy: heads and what is stored like them, budgets of cells, and the budget of the listing.
 
-Raises MemberError where a time, a record or a cell is not there. What FloPy raises for a damaged file is passed on.
+Raises MemberError where a time, a record or a cell is not there, without the file's name, which the callers add. What FloPy raises
+for a damaged file is passed on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.ensemble.values import ALL_TIMES, MemberError
+from tailrace.ensemble.values import MemberError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 # MODFLOW 6 stores 1e30 for cells outside of the model, and -1e30 for dry ones (DHNOFLO and DHDRY in its source, Constants.f90).
@@ -26,25 +27,24 @@ BUDGETS = (
 
 
 def heads(path: Path, record: str, time: int) -> Array:
-    """One output time: [layer, row, column] in f8, as FloPy shapes the grid; NaN where a cell has no value. ALL_TIMES: time is the
-    first dimension."""
+    """One output time: [layer, row, column] in f8, as FloPy shapes the grid; NaN where a cell has no value."""
+    return _heads(path, record, lambda times: [times[_place(time, len(times), "output time")]])[1][0]
+
+
+def all_heads(path: Path, record: str) -> tuple[Array, Array]:
+    """The output times, in the model's unit, and the values at each: [time, layer, row, column], as of heads()."""
+    return _heads(path, record, lambda times: times)
+
+
+def _heads(path: Path, record: str, choose: Callable[[list[float]], list[float]]) -> tuple[Array, Array]:
     from flopy.utils import HeadFile
 
     _must_have_content(path)
-    with HeadFile(path, text=record or "HEAD") as file:
-        times = file.get_times()
-        chosen = times if time == ALL_TIMES else [times[_place(time, len(times), "output time")]]
-        found = np.array([file.get_data(totim=each) for each in chosen], dtype=float)
+    with HeadFile(path, text=record) as file:
+        times = choose(file.get_times())
+        found = np.array([file.get_data(totim=each) for each in times], dtype=float)
     found[np.abs(found) >= NO_VALUE] = np.nan
-    return found if time == ALL_TIMES else found[0]
-
-
-def head_times(path: Path, record: str) -> Array:
-    """The output times, in the model's unit."""
-    from flopy.utils import HeadFile
-
-    with HeadFile(path, text=record or "HEAD") as file:
-        return np.array(file.get_times(), dtype=float)
+    return np.array(times, dtype=float), found
 
 
 def budget(path: Path, record: str, time: int) -> Array:
@@ -56,11 +56,11 @@ def budget(path: Path, record: str, time: int) -> Array:
     with CellBudgetFile(path, precision="auto") as file:
         names = [name.decode().strip() for name in file.get_unique_record_names()]
         if record not in names:
-            raise MemberError("malformed", f"{path.name}: no record '{record}' in {', '.join(names)}")
+            raise MemberError("malformed", f"no record '{record}' in {', '.join(names)}")
         times = file.get_times()
         each = file.get_data(text=record, totim=times[_place(time, len(times), "output time")])
     if not each:
-        raise MemberError("malformed", f"{path.name}: record '{record}' is not at output time {time}")
+        raise MemberError("malformed", f"record '{record}' is not at output time {time}")
     flows = [one["q"] if one.dtype.names else one for one in each]
     return np.concatenate([np.asarray(one, dtype=float).reshape(-1) for one in flows])
 
@@ -70,17 +70,17 @@ def listing(path: Path, record: str, time: int) -> Array:
     from flopy.utils import Mf6ListBudget, MfListBudget
 
     _must_have_content(path)
-    text = path.read_text(errors="replace")
-    title = next((each for each in BUDGETS if each in text), None)
+    with path.open(errors="replace") as file:
+        title = next((each for line in file for each in BUDGETS if each in line), None)
     if title is None:
-        raise MemberError("malformed", f"{path.name}: has no budget of the whole model: let the model print its budget")
+        raise MemberError("malformed", "has no budget of the whole model: let the model print its budget")
     kind = MfListBudget if title.startswith("VOLUMETRIC") else Mf6ListBudget
     rates = kind(path, budgetkey=title).get_incremental()
     if rates is None or not len(rates):
-        raise MemberError("malformed", f"{path.name}: its budget has no lines: did the run end early?")
+        raise MemberError("malformed", "its budget has no lines: did the run end early?")
     names = [name for name in rates.dtype.names if name not in ("totim", "time_step", "stress_period")]
     if record not in names:
-        raise MemberError("malformed", f"{path.name}: no rate '{record}' in {', '.join(names)}")
+        raise MemberError("malformed", f"no rate '{record}' in {', '.join(names)}")
     return np.array([rates[record][_place(time, len(rates), "printed budget")]], dtype=float)
 
 
@@ -105,7 +105,7 @@ def _place(time: int, times: int, what: str) -> int:
 
 def _must_have_content(path: Path) -> None:
     if path.stat().st_size == 0:
-        raise MemberError("missing", f"{path.name} is empty")
+        raise MemberError("missing", "is empty")
 
 
 READERS: dict[str, Callable[[Path, str, int], Array]] = {"heads": heads, "budget": budget, "listing": listing}

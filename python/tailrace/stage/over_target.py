@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -59,18 +60,14 @@ def at_target(base: str, paths: Iterable[str]) -> Iterator[str]:
 
 def _listed(folder: str, most: int) -> set[str] | None:
     """The names in a folder; None where it has more than `most`, or cannot be listed."""
-    names: set[str] = set()
     try:
         with os.scandir(folder) as entries:
-            for entry in entries:
-                names.add(entry.name)
-                if len(names) > most:
-                    return None
+            names = {entry.name for entry in itertools.islice(entries, most + 1)}
     except FileNotFoundError:
-        return names
+        return set()
     except OSError:
         return None
-    return names
+    return names if len(names) <= most else None
 
 
 @contextlib.contextmanager
