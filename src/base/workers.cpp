@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace tailrace {
@@ -75,6 +77,26 @@ void Workers::run_pieces(size_t thread) {
         if (error && !error_) error_ = std::move(error);
         changed_.notify_all();
     }
+}
+
+void for_each_index(size_t count, size_t threads, const std::function<void(size_t index, size_t thread)>& work) {
+    threads = std::min(threads, count);
+    if (threads <= 1) {
+        for (size_t index = 0; index < count; ++index) work(index, 0);
+        return;
+    }
+    std::atomic<size_t> next = 0;
+    Workers workers(threads, threads);
+    for (size_t k = 0; k < threads; ++k)
+        workers.submit([&](size_t thread) {
+            try {
+                for (size_t index = next++; index < count; index = next++) work(index, thread);
+            } catch (...) {
+                next = count;
+                throw;
+            }
+        });
+    workers.wait();
 }
 
 }  // namespace tailrace

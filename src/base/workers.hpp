@@ -41,4 +41,8 @@ private:
     std::vector<std::thread> threads_;
 };
 
+// Calls `work(index, thread)` for each index below `count`, once, in any order, on at most `threads` threads. Waits for all. Throws
+// the first error; no index begins after it. One index, or one thread, is done by the caller's thread.
+void for_each_index(size_t count, size_t threads, const std::function<void(size_t index, size_t thread)>& work);
+
 }  // namespace tailrace

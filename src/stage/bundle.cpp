@@ -16,6 +16,7 @@
 #include "stage/bundle_index.hpp"
 #include "stage/frames.hpp"
 #include "stage/sink.hpp"
+#include "stage/stop.hpp"
 #include "stage/tar.hpp"
 
 namespace tailrace {
@@ -32,42 +33,12 @@ public:
         if (!file_.is_open()) fail_system("create", path_, errno);
     }
 
-    void add(Item& item) override {
-        std::vector<Attribute> attributes;
-        if (item.kind == ItemKind::file) attributes = user_attributes_of(item.file.get(), item.path);
-        const std::string header = tar_header(item, attributes);
-        put(header.data(), header.size());
-        const uint64_t data_at = tar_at_ + filled_;
-        const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
-        if (item.kind == ItemKind::file) {
-            // Read a small file directly into the buffer from which it will be written.
-            if (bytes > buffer_.size() - filled_) flush();
-            if (bytes <= buffer_.size() - filled_) {
-                item.sum = read_item(item, std::span(buffer_).subspan(filled_, bytes), [](std::span<const char>) {});
-                filled_ += bytes;
-            } else {
-                item.sum = read_item(item, buffer_, [&](std::span<const char> piece) {
-                    filled_ = piece.size();
-                    flush();
-                });
-            }
-            static constexpr char kZeros[kTarBlock] = {};
-            put(kZeros, (kTarBlock - bytes % kTarBlock) % kTarBlock);
+    void add(std::span<Item> items, const std::function<void()>& on_copied) override {
+        for (Item& item : items) {
+            throw_if_stopped();
+            add_one(item);
+            on_copied();
         }
-        const std::string name = item.target_path(), more = packed(attributes);
-        entries_.push_back({name,
-                            name + item.link + more,
-                            {.name_at = 0,
-                             .name_bytes = static_cast<uint32_t>(name.size()),
-                             .kind = static_cast<uint32_t>(item.kind),
-                             .link_bytes = static_cast<uint32_t>(item.link.size()),
-                             .mode = item.identity.mode & 07777,
-                             .data_at = data_at,
-                             .data_bytes = bytes,
-                             .mtime_ns = item.identity.mtime_ns,
-                             .sum = item.sum,
-                             .attributes_bytes = static_cast<uint32_t>(more.size()),
-                             .reserved = 0}});
     }
 
     void sync() override {
@@ -112,6 +83,44 @@ private:
     struct Written {
         uint64_t at, bytes, sum;
     };
+
+    void add_one(Item& item) {
+        std::vector<Attribute> attributes;
+        if (item.kind == ItemKind::file) attributes = user_attributes_of(item.file.get(), item.path);
+        const std::string header = tar_header(item, attributes);
+        put(header.data(), header.size());
+        const uint64_t data_at = tar_at_ + filled_;
+        const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
+        if (item.kind == ItemKind::file) {
+            // Read a small file directly into the buffer from which it will be written.
+            if (bytes > buffer_.size() - filled_) flush();
+            if (bytes <= buffer_.size() - filled_) {
+                item.sum = read_item(item, std::span(buffer_).subspan(filled_, bytes), [](std::span<const char>) {});
+                filled_ += bytes;
+            } else {
+                item.sum = read_item(item, buffer_, [&](std::span<const char> piece) {
+                    filled_ = piece.size();
+                    flush();
+                });
+            }
+            static constexpr char kZeros[kTarBlock] = {};
+            put(kZeros, (kTarBlock - bytes % kTarBlock) % kTarBlock);
+        }
+        const std::string name = item.target_path(), more = packed(attributes);
+        entries_.push_back({name,
+                            name + item.link + more,
+                            {.name_at = 0,
+                             .name_bytes = static_cast<uint32_t>(name.size()),
+                             .kind = static_cast<uint32_t>(item.kind),
+                             .link_bytes = static_cast<uint32_t>(item.link.size()),
+                             .mode = item.identity.mode & 07777,
+                             .data_at = data_at,
+                             .data_bytes = bytes,
+                             .mtime_ns = item.identity.mtime_ns,
+                             .sum = item.sum,
+                             .attributes_bytes = static_cast<uint32_t>(more.size()),
+                             .reserved = 0}});
+    }
 
     void put(const char* data, size_t bytes) {
         while (bytes > 0) {

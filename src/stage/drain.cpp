@@ -232,17 +232,14 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
         progress_.left.push_back({path, "it is no regular file, link or folder: a pipe, socket or device is not carried"});
 }
 
-// Copies the items to the sink. False: a file changed meanwhile, and was removed from the shipment.
+// Copies the items to the sink. False: files changed meanwhile, and were removed from the shipment.
 bool Drain::copy(std::vector<Item>& items, Sink& sink) {
-    for (Item& item : items) {
-        throw_if_stopped();
-        try {
-            sink.add(item);
-        } catch (const Error& error) {
-            if (error.status() != Status::CORRUPT) throw;
-            return drop_changed(items);
-        }
-        reach(DrainState::copied);
+    try {
+        sink.add(items, [] { reach(DrainState::copied); });
+    } catch (const Error& error) {
+        // A file that a process has truncated is shorter than it should be.
+        if (error.status() != Status::CORRUPT || drop_changed(items)) throw;
+        return false;
     }
     return drop_changed(items);
 }

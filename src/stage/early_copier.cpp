@@ -183,17 +183,14 @@ void EarlyCopier::copy(std::vector<Item>& items) {
         make_mirror({.target = options_.target, .temporary = folder_->path(), .name = {}, .first = first});
     std::vector<bool> is_quiet;
     try {
-        for (Item& item : items) {
+        for (const Item& item : items)
             is_quiet.push_back(is_past_its_tick(item.identity) && times_show_changes(item.file.get()));
-            try {
-                sink->add(item);
-            } catch (const Error& error) {
-                if (error.status() != Status::CORRUPT) throw;
-                leave_to_the_end(item);  // a process has truncated the file
-                sink->abandon();
-                return;
-            }
-            reach(DrainState::early_copied);
+        try {
+            sink->add(items, [] { reach(DrainState::early_copied); });
+        } catch (const Error& error) {
+            if (error.status() != Status::CORRUPT || !leave_changed(items)) throw;
+            sink->abandon();
+            return;
         }
         sink->sync();
         reach(DrainState::early_synced);
@@ -236,6 +233,18 @@ void EarlyCopier::note(const Json& line) {
     } catch (const Error& error) {
         if (error.status() != Status::NO_SPACE) throw;
     }
+}
+
+// Leaves the files that have changed since they were taken to the end. False: none has.
+bool EarlyCopier::leave_changed(const std::vector<Item>& items) {
+    bool has_any = false;
+    for (const Item& item : items) {
+        struct stat status;
+        if (::fstat(item.file.get(), &status) == 0 && Identity::of(status).has_content_of(item.identity)) continue;
+        leave_to_the_end(item);
+        has_any = true;
+    }
+    return has_any;
 }
 
 void EarlyCopier::leave_to_the_end(const Item& item) {

@@ -40,6 +40,7 @@ private:
     void record(const Item& item, const std::string& name, bool is_quiet);
     bool has_room(const std::vector<Item>& items, uint64_t bytes) const;  // `items`: not written yet
     void note(const Json& line);
+    bool leave_changed(const std::vector<Item>& items);
     void leave_to_the_end(const Item& item);
     void has_failed(const Error& error);
     void make_folder();

@@ -8,83 +8,126 @@
 
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
+#include "base/workers.hpp"
 #include "stage/attributes.hpp"
 #include "stage/sink.hpp"
+#include "stage/stop.hpp"
 
 namespace tailrace {
 namespace {
 
-constexpr size_t kMirrorBytes = 8u << 20;
+// The target may be a parallel file system, where each call waits for a server: several threads wait at once.
+constexpr size_t kThreads = 16;
+constexpr size_t kThreadBytes = 4u << 20;
 
 class Mirror : public Sink {
 public:
     explicit Mirror(const SinkPlace& place)
-        : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)), buffer_(kMirrorBytes) {}
+        : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)), buffers_(kThreads) {}
 
-    void add(Item& item) override {
-        Copy& copy = copies_.emplace_back(std::to_string(place_.first + copies_.size()), &item);
-        if (item.early_use != EarlyUse::none) {
-            take_early(copy);
-            return;
-        }
-        const char* const name = copy.name.c_str();
-        ::unlinkat(temporary_.get(), name, 0);
-        if (item.kind == ItemKind::symbolic_link) {
-            if (::symlinkat(item.link.c_str(), temporary_.get(), name) != 0) fail_system("link", path_of(item), errno);
-        } else if (item.kind == ItemKind::file) {
-            copy.file =
-                Descriptor(::openat(temporary_.get(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-            if (!copy.file.is_open()) fail_system("create the copy of", path_of(item), errno);
-            uint64_t at = 0;
-            item.sum = read_item(item, buffer_, [&](std::span<const char> bytes) {
-                write_fully(copy.file.get(), at, bytes.data(), bytes.size(), path_of(item));
-                ::sync_file_range(copy.file.get(), static_cast<off_t>(at), static_cast<off_t>(bytes.size()), SYNC_FILE_RANGE_WRITE);
-                at += bytes.size();
-            });
-            set_attributes(copy.file.get(), item);
-        }
+    void add(std::span<Item> items, const std::function<void()>& on_copied) override {
+        for (Item& item : items) copies_.emplace_back(std::to_string(place_.first + copies_.size()), &item);
+        for_each_copy([&](Copy& copy, std::vector<char>& buffer) {
+            throw_if_stopped();
+            add_one(copy, buffer);
+            on_copied();
+        });
     }
 
     void sync() override {
-        for (const Copy& copy : copies_)
+        for_each_copy([&](const Copy& copy, std::vector<char>&) {
             if (copy.file.is_open() && ::fsync(copy.file.get()) != 0) fail_system("fsync", path_of(*copy.item), errno);
+        });
     }
 
     void compare() override {
-        for (const Copy& copy : copies_) {
-            if (!copy.file.is_open() || copy.item->early_use != EarlyUse::none)
-                continue;  // an early copy was compared when it was made
+        for_each_copy([&](const Copy& copy, std::vector<char>& buffer) {
+            if (!copy.file.is_open() || copy.is_early) return;  // an early copy was compared when it was made
             const std::string path = path_of(*copy.item);
-            if (sum_of_stored(copy.file.get(), 0, copy.item->identity.size_bytes, buffer_, path) != copy.item->sum)
+            if (sum_of_stored(copy.file.get(), 0, copy.item->identity.size_bytes, buffer, path) != copy.item->sum)
                 fail(Status::CORRUPT, "the copy of ", path, " reads back other bytes than were written: its device may be damaged");
-        }
+        });
     }
 
     void publish() override {
-        for (const Copy& copy : copies_) publish_one(copy);
+        for (const Copy& copy : copies_) make_parents(*copy.item);
+        for_each_copy([&](const Copy& copy, std::vector<char>&) {
+            const ItemKind kind = copy.item->kind;
+            if (kind == ItemKind::file || kind == ItemKind::symbolic_link)
+                rename_path(copy.is_early ? copy.item->early_path : temporary_path_of(copy), path_of(*copy.item));
+        });
+        for (const Copy& copy : copies_) {
+            if (copy.item->kind == ItemKind::hard_link) publish_link(copy);
+            if (copy.item->kind == ItemKind::folder) publish_folder(*copy.item);
+        }
         copies_.clear();
     }
 
     void sync_names() override {
-        for (const std::string& folder : folders_) sync_directory(place_.target + "/" + folder);
+        const std::vector<std::string> folders(folders_.begin(), folders_.end());
+        for_each_index(folders.size(), kThreads, [&](size_t k, size_t) { sync_directory(place_.target + "/" + folders[k]); });
         folders_.clear();
     }
 
     void abandon() noexcept override {
         for (const Copy& copy : copies_)  // keep early copies for the next attempt
-            if (copy.item->early_use == EarlyUse::none) ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
+            if (!copy.is_early) ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
         copies_.clear();
     }
 
 private:
     struct Copy {
-        Copy(std::string named, Item* of) : name(std::move(named)), item(of) {}
+        Copy(std::string named, Item* of) : name(std::move(named)), item(of), is_early(of->early_use != EarlyUse::none) {}
         std::string name;
         Item* item;
+        bool is_early;
         Descriptor file;
     };
 
+    void for_each_copy(const std::function<void(Copy& copy, std::vector<char>& buffer)>& work) {
+        for_each_index(copies_.size(), kThreads, [&](size_t k, size_t thread) { work(copies_[k], buffers_[thread]); });
+    }
+
     std::string path_of(const Item& item) const { return place_.target + "/" + item.target_path(); }
+
+    std::string temporary_path_of(const Copy& copy) const { return place_.temporary + "/" + copy.name; }
+
+    void add_one(Copy& copy, std::vector<char>& buffer) {
+        Item& item = *copy.item;
+        if (copy.is_early) return take_early(copy);
+        if (item.kind == ItemKind::symbolic_link) make_link(copy);
+        if (item.kind != ItemKind::file) return;
+        copy.file = make_file(copy);
+        buffer.resize(kThreadBytes);
+        uint64_t at = 0;
+        item.sum = read_item(item, buffer, [&](std::span<const char> bytes) {
+            write_fully(copy.file.get(), at, bytes.data(), bytes.size(), path_of(item));
+            ::sync_file_range(copy.file.get(), static_cast<off_t>(at), static_cast<off_t>(bytes.size()), SYNC_FILE_RANGE_WRITE);
+            at += bytes.size();
+        });
+        set_attributes(copy.file.get(), item);
+    }
+
+    // A temporary name exists if a shipment was abandoned and its copy could not be removed.
+    Descriptor make_file(const Copy& copy) const {
+        const auto make = [&] {
+            constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+            return Descriptor(::openat(temporary_.get(), copy.name.c_str(), kFlags, S_IRUSR | S_IWUSR));
+        };
+        Descriptor file = make();
+        if (!file.is_open() && errno == EEXIST) {
+            ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
+            file = make();
+        }
+        if (!file.is_open()) fail_system("create the copy of", path_of(*copy.item), errno);
+        return file;
+    }
+
+    void make_link(const Copy& copy) const {
+        ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
+        if (::symlinkat(copy.item->link.c_str(), temporary_.get(), copy.name.c_str()) != 0)
+            fail_system("link", path_of(*copy.item), errno);
+    }
 
     // Takes an early copy, which is on the device already. Attributes that are set now are synced later.
     void take_early(Copy& copy) const {
@@ -108,33 +151,34 @@ private:
         if (::futimens(file, times) != 0) fail_system("set the time of", path_of(item), errno);
     }
 
-    void publish_one(const Copy& copy) {
-        const Item& item = *copy.item;
-        std::string name;
-        // Follow symbolic links within the target, because the user has made them.
+    // Follows symbolic links within the target, because the user has made them.
+    void make_parents(const Item& item) {
         const size_t slash = item.path.rfind('/');
         const std::string folder = slash == std::string::npos ? "." : item.path.substr(0, slash);
-        make_directories(place_.target + "/" + folder, place_.target);
-        const std::string path = path_of(item);
-        if (item.kind == ItemKind::folder) {
-            make_directories(path, place_.target);
-            ::chmod(path.c_str(), item.identity.mode & 07777);
-        } else if (item.kind == ItemKind::hard_link) {
-            const std::string first = place_.target + "/" + item.link;
-            if (::link(first.c_str(), (place_.temporary + "/" + copy.name).c_str()) != 0) fail_system("link", path, errno);
-            rename_path(place_.temporary + "/" + copy.name, path);
-            ::unlinkat(temporary_.get(), copy.name.c_str(), 0);  // renaming over another name of the same file leaves both
-        } else {
-            rename_path(item.early_use == EarlyUse::none ? place_.temporary + "/" + copy.name : item.early_path, path);
-        }
         folders_.insert(".");
-        for (size_t end = folder.size(); end != std::string::npos && end > 0; end = folder.rfind('/', end - 1))
+        if (!folders_.insert(folder).second) return;
+        make_directories(place_.target + "/" + folder, place_.target);
+        for (size_t end = folder.rfind('/'); end != std::string::npos && end > 0; end = folder.rfind('/', end - 1))
             folders_.insert(folder.substr(0, end));
+    }
+
+    void publish_link(const Copy& copy) const {
+        const std::string path = path_of(*copy.item), first = place_.target + "/" + copy.item->link;
+        ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
+        if (::link(first.c_str(), temporary_path_of(copy).c_str()) != 0) fail_system("link", path, errno);
+        rename_path(temporary_path_of(copy), path);
+        ::unlinkat(temporary_.get(), copy.name.c_str(), 0);  // renaming over another name of the same file leaves both
+    }
+
+    void publish_folder(const Item& item) const {
+        const std::string path = path_of(item);
+        make_directories(path, place_.target);
+        ::chmod(path.c_str(), item.identity.mode & 07777);
     }
 
     SinkPlace place_;
     Descriptor target_, temporary_;
-    std::vector<char> buffer_;
+    std::vector<std::vector<char>> buffers_;  // one a thread, made when it is needed
     std::vector<Copy> copies_;
     std::set<std::string> folders_;  // in which names were made that are not synced yet
 };

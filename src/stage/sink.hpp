@@ -1,4 +1,4 @@
-// The destination of a shipment. The drain calls add() for each item, then sync(), compare(), publish() and sync_names(), or
+// The destination of a shipment. The drain calls add(), once, then sync(), compare(), publish() and sync_names(), or
 // abandon() at any time before publish(). To add a sink: derive from Sink, and add it to kSinks in sink.cpp. All throw Error.
 #pragma once
 
@@ -23,7 +23,9 @@ struct SinkPlace {
 class Sink {
 public:
     virtual ~Sink() = default;
-    virtual void add(Item& item) = 0;     // copies the bytes, and sets item.sum
+    // Copies the bytes of the items, and sets their sums. Calls `on_copied` after each item; it may be called by several threads at
+    // once. The items stay where they are until publish() or abandon().
+    virtual void add(std::span<Item> items, const std::function<void()>& on_copied) = 0;
     virtual void sync() = 0;              // makes sure that the added items are on the device
     virtual void compare() = 0;           // reads the items from the device, not the page cache; throws CORRUPT if they differ
     virtual void publish() = 0;           // gives the files their final names

@@ -4,12 +4,15 @@
  *   DRAIN_COMMAND=COMMAND     ... it waits while a shell runs the command; without it, it is killed
  *   DRAIN_FAIL="N CODE"       the Nth call that changes or reads a file fails with errno CODE, once
  *   DRAIN_FIRED=FILE          exists afterwards if one of these happened
+ *
+ * Several threads of the drain may come here at once.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +21,17 @@
 #include <unistd.h>
 
 static char state_name[32];
-static int state_left, calls_left, code;
+static atomic_int state_left, calls_left;
+static int code;
 
 __attribute__((constructor)) static void read_environment(void) {
     const char *at = getenv("DRAIN_STATE");
-    if (at != NULL && sscanf(at, "%31s %d", state_name, &state_left) != 2) abort();
+    int left = 0;
+    if (at != NULL && sscanf(at, "%31s %d", state_name, &left) != 2) abort();
+    state_left = at != NULL ? left : 0;
     at = getenv("DRAIN_FAIL");
-    if (at != NULL && sscanf(at, "%d %d", &calls_left, &code) != 2) abort();
+    if (at != NULL && sscanf(at, "%d %d", &left, &code) != 2) abort();
+    calls_left = at != NULL ? left : 0;
     unsetenv("LD_PRELOAD");
 }
 
@@ -33,8 +40,11 @@ static void fired(void) {
     if (file != NULL) syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT, 0666));
 }
 
+/* Counts down to 0. Returns whether this call came to it. */
+static int is_last(atomic_int *left) { return *left > 0 && atomic_fetch_sub(left, 1) == 1; }
+
 __attribute__((visibility("default"))) void tailrace_drain_state(const char *name) {
-    if (state_left == 0 || strcmp(name, state_name) != 0 || --state_left > 0) return;
+    if (strcmp(name, state_name) != 0 || !is_last(&state_left)) return;
     fired();
     const char *command = getenv("DRAIN_COMMAND");
     if (command == NULL)
@@ -44,7 +54,7 @@ __attribute__((visibility("default"))) void tailrace_drain_state(const char *nam
 }
 
 static int fails(void) {
-    if (calls_left == 0 || --calls_left > 0) return 0;
+    if (!is_last(&calls_left)) return 0;
     fired();
     errno = code;
     return 1;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <set>
@@ -53,6 +54,30 @@ TEST(Workers, what_has_not_begun_is_left) {
         go.set_value();
     }
     EXPECT_LE(done, 5);
+}
+
+TEST(Workers, each_index_is_done_once) {
+    for (const size_t threads : {0, 1, 3, 2000}) {
+        std::vector<std::atomic<int>> done(1000);
+        for_each_index(done.size(), threads, [&](size_t index, size_t thread) {
+            EXPECT_LT(thread, std::max<size_t>(threads, 1));
+            ++done[index];
+        });
+        for (const auto& index : done) EXPECT_EQ(index, 1);
+    }
+    for_each_index(0, 4, [](size_t, size_t) { FAIL() << "there is no index"; });
+}
+
+TEST(Workers, no_index_begins_after_an_error) {
+    std::atomic<size_t> done = 0;
+    const auto fail_early = [&] {
+        for_each_index(1000000, 4, [&](size_t index, size_t) {
+            if (index == 10) fail(Status::NO_SPACE, "full");
+            ++done;
+        });
+    };
+    EXPECT_EQ(error_of(fail_early).status(), Status::NO_SPACE);
+    EXPECT_LT(done, 1000000);
 }
 
 }  // namespace
