@@ -6,6 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -175,12 +176,23 @@ int answer_groups(const char* kind, const std::function<Json(const std::vector<s
     return 0;
 }
 
-// Delivers files while the program runs, for the parent process, which holds the lock.
+// A name that ends so asks for the names in a folder; `//` alone: in the top folder.
+constexpr std::string_view kNamesIn = "//";
+
+std::string folder_of(const std::string& name) { return name.substr(0, name.size() - kNamesIn.size()); }
+
+// Delivers files while the program runs, for the parent process, which holds the lock. One name alone may ask for the closed files
+// of a folder.
 int give(const std::string& folder, const DrainOptions& options) {
     Leases leases;
     Scratch scratch(folder, leases);
     Drain drain(scratch, options, [](const DrainProgress&) {});
     return answer_groups("given", [&](const std::vector<std::string>& names) -> Json {
+        if (names.size() == 1 && names.front().ends_with(kNamesIn)) {
+            Json listed = Json::array();
+            for (const std::string& name : scratch.closed_files_in(folder_of(names.front()))) listed.push_back(escaped_name(name));
+            return {{"names", listed}};
+        }
         const Given given = drain.give(names);
         Json open = Json::array();
         for (const std::string& path : given.open) open.push_back(escaped_name(path));
@@ -189,7 +201,7 @@ int give(const std::string& folder, const DrainOptions& options) {
 }
 
 // Takes files out of the bundles of a folder, for the parent process. A name that ends with a slash is a folder: all files below it
-// are taken. A name that begins with one is a folder, too, that was removed.
+// are taken. A name that begins with one is noted as taken only. Two slashes at the end ask for the names in a folder.
 int take(const std::string& folder, const std::string& base) {
     allow_most_open_files();  // all bundles of a folder are open at once
     EarlierBundles bundles(folder);
@@ -197,7 +209,7 @@ int take(const std::string& folder, const std::string& base) {
     Extraction extraction(base, Extraction::HardLinks::copied);
     return answer_groups("taken", [&](const std::vector<std::string>& names) -> Json {
         std::vector<Left> left;
-        uint64_t forgotten = 0;
+        Json listed = Json::array();
         const uint64_t files = extraction.files(), bytes = extraction.bytes();
         const auto attempt_with = [&left](const std::string& name, const std::function<void()>& work) {
             try {
@@ -208,8 +220,11 @@ int take(const std::string& folder, const std::string& base) {
         };
         const auto take_one = [&](const std::string& name) { bundles.take(base, name, extraction); };
         for (const std::string& name : names) {
-            if (name.starts_with('/')) {
-                attempt_with(name, [&] { forgotten += bundles.forget_below(name.substr(1)); });
+            if (name.ends_with(kNamesIn)) {
+                for (const auto& [found, kind] : bundles.names_in(folder_of(name)))
+                    listed.push_back(Json::array({escaped_name(found), kind == ItemKind::symbolic_link}));
+            } else if (name.starts_with('/')) {
+                attempt_with(name, [&] { bundles.leave(name.substr(1)); });
             } else if (name.ends_with('/')) {
                 for (const std::string& below : bundles.names_below(name.substr(0, name.size() - 1)))
                     attempt_with(below, [&] { take_one(below); });
@@ -219,7 +234,7 @@ int take(const std::string& folder, const std::string& base) {
         }
         return {{"files", extraction.files() - files},
                 {"bytes", extraction.bytes() - bytes},
-                {"forgotten", forgotten},
+                {"names", listed},
                 {"left", described_left(left)}};
     });
 }

@@ -78,14 +78,33 @@ bool send(int64_t socket, Kind kind, const char* below, uint64_t bytes) {
     return raw::call(SYS_sendto, socket, raw::address(text), size, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0) == size;
 }
 
+// Receives an answer of one byte, and a descriptor if one comes with it; else -1. False: none came.
+bool receive(int64_t socket, char& answer, int64_t& descriptor) {
+    iovec room = {&answer, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message = {};
+    message.msg_iov = &room;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (raw::call(SYS_recvmsg, socket, raw::address(&message), MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1) return false;
+    const cmsghdr* const has = CMSG_FIRSTHDR(&message);
+    if (has == nullptr || has->cmsg_level != SOL_SOCKET || has->cmsg_type != SCM_RIGHTS || has->cmsg_len < CMSG_LEN(sizeof(int)))
+        return true;
+    int passed = -1;
+    memcpy(&passed, CMSG_DATA(has), sizeof passed);
+    descriptor = passed;
+    return true;
+}
+
 // The last answer; unknown also if the agent has ended or is silent.
-Answer last_answer(int64_t socket, uint64_t limit_ns, std::atomic<uint32_t>* is_silent) {
+Answer last_answer(int64_t socket, uint64_t limit_ns, std::atomic<uint32_t>* is_silent, int64_t& names) {
     while (true) {
         char answer = 0;
         const bool is_there = wait_until_readable(socket, trace::now_ns() + limit_ns);
         note_silence(is_silent, !is_there);
         if (!is_there) return Answer::unknown;
-        if (raw::call(SYS_recvfrom, socket, raw::address(&answer), 1, MSG_DONTWAIT, 0, 0) != 1) return Answer::unknown;
+        if (!receive(socket, answer, names)) return Answer::unknown;
         if (answer == static_cast<char>(Answer::done)) return Answer::done;
         if (answer != static_cast<char>(Answer::wait)) return Answer::unknown;
         limit_ns = kSilent_ns;
@@ -105,7 +124,9 @@ void begin(const char* scratch) {
     if (raw::call(SYS_faccessat, AT_FDCWD, raw::address(path), 0) == 0) has_agent.store(true, std::memory_order_release);
 }
 
-Answer ask(Kind kind, const char* below, uint64_t bytes, std::atomic<uint32_t>* is_silent) {
+Answer ask(Kind kind, const char* below, uint64_t bytes, std::atomic<uint32_t>* is_silent, int64_t* names) {
+    int64_t passed = -1;
+    if (names != nullptr) *names = -1;
     const bool is_short = is_silent != nullptr && is_silent->load(std::memory_order_relaxed) != 0;
     const uint64_t limit_ns = is_short ? kAfterSilence_ns : kSilent_ns;
     const int64_t socket = raw::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -113,8 +134,12 @@ Answer ask(Kind kind, const char* below, uint64_t bytes, std::atomic<uint32_t>* 
     Answer answer = Answer::unknown;
     const int64_t code = connect_within(socket, trace::now_ns() + limit_ns);
     if (code == -EAGAIN) note_silence(is_silent, true);
-    if (code == 0 && send(socket, kind, below, bytes)) answer = last_answer(socket, limit_ns, is_silent);
+    if (code == 0 && send(socket, kind, below, bytes)) answer = last_answer(socket, limit_ns, is_silent, passed);
     raw::call(SYS_close, socket);
+    if (names != nullptr)
+        *names = passed;
+    else if (passed >= 0)
+        raw::call(SYS_close, passed);
     return answer;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "preload/handles.hpp"
+#include "preload/staged_elsewhere.hpp"
 #include "preload/staging.hpp"
 #include "preload/tree_walk.hpp"
 
@@ -93,8 +94,12 @@ bool is_hidden(WalkedPath& path, const dirent64& entry) {
     return true;
 }
 
-bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path, const StagedFolder& staged) {
+bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path, const StagedFolder& staged, staging::NamesElsewhere& elsewhere) {
     bool fits = true;
+    const auto take = [&](const dirent64& entry) {
+        elsewhere.leave_out(entry.d_name);
+        fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
+    };
     listing->used = listing->position = sizeof(Listing);
     struct stat file;
     for (const char* dots : {".", ".."}) {
@@ -106,20 +111,23 @@ bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path, const StagedF
         if (entry.d_type == DT_DIR && place::is_tree_of(placing::rules(), path.text, path.bytes, entry.d_name, name)) return;
         if (entry.d_type != DT_DIR && staged.has(entry.d_name)) return;
         if (entry.d_type == DT_DIR && staged.hides(path, entry.d_name)) return;
-        if (entry.d_type == DT_DIR || !is_hidden(path, entry)) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
+        if (entry.d_type == DT_DIR || !is_hidden(path, entry)) take(entry);
     });
     // Take only files from scratch: each folder on scratch also exists at the target.
     if (staged.descriptor >= 0)
         each_entry(staged.descriptor, [&](const dirent64& entry) {
-            if (entry.d_type != DT_DIR) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
+            if (entry.d_type != DT_DIR) take(entry);
         });
     raw::call(SYS_lseek, descriptor, 0, SEEK_SET);
     walk_tree(
         descriptor, path,
         [&](int64_t, const dirent64& entry) {
-            if (!staged.has(entry.d_name)) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
+            if (!staged.has(entry.d_name)) take(entry);
         },
         [](int64_t, const char*) {});
+    elsewhere.each([&](const char* name, unsigned char type) {
+        fits = fits && add(listing, name, place::checksum(name, strlen(name)) | 1, type);  // it has no inode here yet
+    });
     return fits;
 }
 
@@ -128,7 +136,8 @@ Listing* read_all(int directory) {
     path.bytes = path.logical = placing::real_folder(directory, nullptr, 0, path.text);
     if (path.bytes == 0) return nullptr;
     const StagedFolder staged(path);
-    if (staged.descriptor < 0 && !place::has_rule(placing::rules(), path.text, path.bytes)) return nullptr;
+    staging::NamesElsewhere elsewhere(path.text, path.bytes);
+    if (staged.descriptor < 0 && !elsewhere.is_asked() && !place::has_rule(placing::rules(), path.text, path.bytes)) return nullptr;
     const int64_t descriptor = open_folder(directory, ".");
     if (descriptor < 0) return nullptr;
     const int64_t at = raw::call(SYS_mmap, 0, kFirstRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -137,7 +146,7 @@ Listing* read_all(int directory) {
         listing->room = kFirstRoom;
         // A file that left scratch after the folder at the target was read would be in neither.
         const staging::ChangingNames no_delivery(staging::is_on());
-        fill(listing, descriptor, path, staged);
+        fill(listing, descriptor, path, staged, elsewhere);
     }
     raw::call(SYS_close, descriptor);
     return listing;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "preload/placing.hpp"
+#include "preload/staged_elsewhere.hpp"
 #include "preload/staging.hpp"
 #include "trace/raw.hpp"
 
@@ -115,6 +116,8 @@ template <class Call>
 template <class Call>
 [[gnu::noinline]] int removed(int directory, const char*& path, bool takes_files, bool takes_folders, Call call) {
     const char* const logical = path;
+    if (takes_files) leave_bundle(directory, path);
+    if (takes_folders && has_names_elsewhere(directory, path)) return failed<int>(ENOTEMPTY);
     {
         const ChangingNames changing;
         const StagedPath staged(directory, path);
@@ -134,7 +137,6 @@ template <class Call>
     int result = placing::placed_existing(directory, path, call);
     const bool is_again = placing::is_absent(result) && takes_files && has_asked_for(directory, path);
     if (is_again) result = placing::placed_existing(directory, path, call);
-    if (result == 0 && takes_folders) note_removed_folder(directory, path);
     return result;
 }
 
@@ -222,6 +224,7 @@ template <class Call>
 int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
     take_out_of_bundle(to_directory, to);
     if (!is_link) {
+        leave_bundle(from_directory, from);
         take_folder_out(from_directory, from);
         take_folder_out(to_directory, to);
     }

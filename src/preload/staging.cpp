@@ -10,10 +10,9 @@
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 
-#include "preload/ask.hpp"
-#include "preload/bundled.hpp"
 #include "preload/counts.hpp"
 #include "preload/placing.hpp"
+#include "preload/staged_elsewhere.hpp"
 #include "trace/log.hpp"
 #include "trace/raw.hpp"
 
@@ -65,15 +64,6 @@ void tell_of_no_scratch(const char* rules_path) {
     const int64_t made =
         raw::call(SYS_openat, AT_FDCWD, raw::address(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kMode);
     if (made >= 0) raw::call(SYS_close, made);
-}
-
-// The folder that has a file for each name that another node has asked for: RULES.given/HASH, on the file system of all nodes.
-constexpr char kGiven[] = ".given/";
-constinit char given_folder[4096] = "";
-
-void set_given_folder(const char* rules_path) {
-    const uint64_t bytes = raw::put_text(given_folder, rules_path, sizeof given_folder - sizeof kGiven);
-    raw::put_text(given_folder + bytes, kGiven, sizeof kGiven);
 }
 
 bool has_room() {
@@ -155,9 +145,7 @@ void begin(const place::Rules& rules, const char* path) {
     }
     own_node.store(own, std::memory_order_relaxed);
     counts::begin(scratch);
-    set_given_folder(path);
-    bundled::begin(path);
-    ask::begin(scratch);
+    begin_questions(path, scratch);
     has_scratch.store(true, std::memory_order_release);
 }
 
@@ -221,91 +209,6 @@ bool StagedPath::has_pattern() const {
     if (stage().pattern_of(text_ + below_, bytes_ - below_) < 0) return false;
     if (placing::rules().count() == 0) return true;
     return !placing::PlacedPath(directory_, path_).is_placed();
-}
-
-// Whether another node has asked for this name. Its file is at the target from then on, for all nodes.
-bool StagedPath::is_given() const {
-    if (!ask::is_on()) return false;
-    char marker[sizeof given_folder + 17];
-    uint64_t at = raw::put_text(marker, given_folder, sizeof given_folder);
-    const uint64_t hash = place::checksum(text_ + below_, bytes_ - below_);
-    for (int shift = 60; shift >= 0; shift -= 4) marker[at++] = "0123456789abcdef"[hash >> shift & 15];
-    marker[at] = '\0';
-    return exists_at(AT_FDCWD, marker);
-}
-
-// Whether a new file of this name is written at the target, where an older one is. Other nodes read it there. In a bundle the new
-// one would be beside an older one that everybody reads.
-bool StagedPath::stays_at_target() const { return bundled::is_on() || is_given(); }
-
-void StagedPath::take_out_of_bundle() const {
-    if (is_inside() && bundled::has(text_ + below_, bytes_ - below_) && !exists_at(directory_, path_)) ask_for_file();
-}
-
-void StagedPath::ask_for_folder(ask::Kind kind) const {
-    const uint32_t bytes = bytes_ - below_ - (names_folder_ ? 1 : 0);
-    if (!is_inside() || !bundled::has(text_ + below_, bytes)) return;
-    const ask::Answer answer = ask::ask(kind, text_ + below_, bytes, counts::agent_is_silent());
-    if (answer != ask::Answer::done) counts::add_unanswered(text_ + below_);
-}
-
-bool StagedPath::ask_for_file() const {
-    if (!is_inside() || kind_ != 0 || names_folder_) return false;
-    if (!bundled::asks_other_nodes() && !bundled::has(text_ + below_, bytes_ - below_)) return false;
-    if (placing::rules().count() != 0 && placing::PlacedPath(directory_, path_).is_placed()) return false;
-    const ask::Answer answer = ask::ask(ask::Kind::others, text_ + below_, bytes_ - below_, counts::agent_is_silent());
-    read_folder_again();
-    if (answer != ask::Answer::done && !exists_at(directory_, path_)) counts::add_unanswered(text_ + below_);
-    return true;
-}
-
-// NFS remembers that a name was absent until the folder is opened again, which asks the server whether the folder has changed.
-void StagedPath::read_folder_again() const {
-    char target[kStagedRoom];
-    const place::Stage all = stage();
-    const place::Text base = all.record().base;
-    if (base.bytes + 1 + bytes_ - below_ >= sizeof target) return;
-    memcpy(target, all.text(base), base.bytes);
-    target[base.bytes] = '/';
-    memcpy(target + base.bytes + 1, text_ + below_, bytes_ - below_ + 1);
-    *strrchr(target, '/') = '\0';
-    const int64_t folder = raw::call(SYS_openat, AT_FDCWD, raw::address(target), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) raw::call(SYS_close, folder);
-}
-
-void StagedPath::deliver_over_target() const {
-    if (!ask::is_on() || !exists_at(directory_, path_) || !stays_at_target()) return;
-    const ask::Answer answer = ask::ask(ask::Kind::own, text_ + below_, bytes_ - below_, counts::agent_is_silent());
-    if (answer != ask::Answer::done) counts::add_unanswered(text_ + below_);
-}
-
-bool has_asked_for(int directory, const char* path) {
-    if (!ask::is_on()) return false;
-    const int code = errno;
-    const bool has_asked = StagedPath(directory, path).ask_for_file();
-    errno = code;
-    return has_asked;
-}
-
-void take_out_of_bundle(int directory, const char* path) {
-    if (!bundled::has_names()) return;
-    const int code = errno;
-    StagedPath(directory, path).take_out_of_bundle();
-    errno = code;
-}
-
-void take_folder_out(int directory, const char* path) {
-    if (!bundled::has_names()) return;
-    const int code = errno;
-    if (placing::kind_at(directory, path) == placing::kFolder) StagedPath(directory, path).ask_for_folder(ask::Kind::below);
-    errno = code;
-}
-
-void note_removed_folder(int directory, const char* path) {
-    if (!bundled::has_names()) return;
-    const int code = errno;
-    StagedPath(directory, path).ask_for_folder(ask::Kind::gone);
-    errno = code;
 }
 
 // Whether a file at the target may be hidden by a new one on scratch: a new file would have the same owner, links and attributes.

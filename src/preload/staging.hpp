@@ -10,7 +10,6 @@
 
 #include "place/scratch_counts.hpp"
 #include "place/stage.hpp"
-#include "preload/ask.hpp"
 
 namespace tailrace::preload::staging {
 
@@ -76,8 +75,10 @@ public:
     bool ask_for_file() const;
     // Takes the file out of its bundle if it is there alone.
     void take_out_of_bundle() const;
-    // If bundles have files below the folder of this path, asks what `kind` says.
-    void ask_for_folder(ask::Kind kind) const;
+    // The file is about to be removed or renamed: it is in no bundle any more.
+    void leave_bundle() const;
+    // Takes all files below this folder out of their bundles.
+    void take_folder_out() const;
     // After a file on scratch was renamed: if the target has an older file of the name that stays there, delivers the new one,
     // because others would read the old one.
     void deliver_over_target() const;
@@ -88,6 +89,8 @@ private:
     void lead();
     bool has_pattern() const;
     bool is_given() const;
+    // Whether a new file of this name is written at the target, where an older one is. Other nodes read it there. In a bundle the
+    // new one would be beside an older one that everybody reads.
     bool stays_at_target() const;
     void read_folder_again() const;
     Choice choose_new();
@@ -101,15 +104,6 @@ private:
     bool names_folder_ = false;  // whether the path ends in a slash
     char text_[kStagedRoom];
 };
-
-// Asks other nodes and bundles for an absent file. True: make the call again, because it may be at its target now. Keeps errno.
-bool has_asked_for(int directory, const char* path);
-// Before a call that may create a file: takes a file of this name out of its bundle if it is there alone. Keeps errno.
-void take_out_of_bundle(int directory, const char* path);
-// Before a folder is renamed, or gets another's name: takes all files below it out of their bundles. Keeps errno.
-void take_folder_out(int directory, const char* path);
-// After a folder was removed. Keeps errno.
-void note_removed_folder(int directory, const char* path);
 
 constexpr uint32_t kMostLinks = 16;
 // Writes the target of a symbolic link, as a path relative to the same directory. False: `path` is not a link. `to` has kStagedRoom

@@ -87,15 +87,15 @@ std::vector<std::string> EarlierBundles::names_below(const std::string& folder) 
     return {names.begin(), names.end()};
 }
 
-uint64_t EarlierBundles::forget_below(const std::string& folder) {
-    uint64_t files = 0;
+std::map<std::string, ItemKind> EarlierBundles::names_in(const std::string& folder) const {
+    std::map<std::string, ItemKind> names;
+    const size_t begin = folder.empty() ? 0 : folder.size() + 1;
     for (const Bundle& bundle : bundles_)
         each_below(*bundle.reader, folder, [&](const Member& member) {
-            if (was_taken(bundle, member.name)) return;
-            note(bundle, std::string(member.name));
-            ++files;
+            const std::string_view name = member.name.substr(begin);
+            if (name.find('/') == std::string_view::npos && !was_taken(bundle, member.name)) names.emplace(name, member.kind);
         });
-    return files;
+    return names;
 }
 
 std::vector<EarlierBundles::Copy> EarlierBundles::copies_of(const std::string& name) const {
@@ -122,6 +122,10 @@ void EarlierBundles::take(const std::string& base, const std::string& name, Extr
         if (!path_exists(path)) throw;  // else the program has made the file meanwhile
     }
     note(*copies.front().bundle, name);
+}
+
+void EarlierBundles::leave(const std::string& name) {
+    for (const Copy& copy : copies_of(name)) note(*copy.bundle, name);
 }
 
 void EarlierBundles::note(const Bundle& bundle, const std::string& name) {

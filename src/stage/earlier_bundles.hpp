@@ -25,12 +25,15 @@ public:
     std::vector<uint64_t> hashes() const;
     // The names of files below a folder that can be taken.
     std::vector<std::string> names_below(const std::string& folder) const;
-    // Notes that all files below a folder were taken, and makes none: the program has removed the folder. Returns how many.
-    uint64_t forget_below(const std::string& folder);
+    // The names of files and links in a folder that can be taken, not in folders below it. "": the folder of the run.
+    std::map<std::string, ItemKind> names_in(const std::string& folder) const;
     // Makes the file of this name below `base`, the folder of the extraction, and notes that it was taken. The extraction makes no
     // hard links. Does nothing if no bundle has the name, or it exists there. Throws BAD_ARGUMENT if two drains have delivered it,
     // as each_member_of() does.
     void take(const std::string& base, const std::string& name, Extraction& extraction);
+    // Notes that a file was taken, and makes none: the program is about to remove or rename the one of this name. It may be one that
+    // a user has extracted by hand.
+    void leave(const std::string& name);
 
 private:
     struct Bundle {

@@ -21,24 +21,32 @@ namespace {
 
 using Folder = std::unique_ptr<DIR, decltype([](DIR* folder) { ::closedir(folder); })>;
 
-void scan_folder(int parent, const std::string& name, const std::string& prefix, std::vector<std::string>& found) {
-    Descriptor opened(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!opened.is_open() && errno == ENOENT) return;
-    if (!opened.is_open()) fail_system("list", prefix + name, errno);
-    const Folder folder(::fdopendir(::dup(opened.get())));
-    if (!folder) fail_system("list", prefix + name, errno);
-    std::vector<std::pair<std::string, bool>> entries;  // and whether it is a folder
+using Entry = std::pair<std::string, bool>;  // a name, and whether it is a folder's
+
+// The entries of an open folder, sorted.
+std::vector<Entry> entries_of(int opened, const std::string& path) {
+    const Folder folder(::fdopendir(::dup(opened)));
+    if (!folder) fail_system("list", path, errno);
+    std::vector<Entry> entries;
     while (const dirent* entry = ::readdir(folder.get())) {
         const std::string_view is = entry->d_name;
-        if (is == "." || is == ".." || (prefix.empty() && is == kStateFolder)) continue;
+        if (is == "." || is == "..") continue;
         bool is_folder = entry->d_type == DT_DIR;
         struct stat status;
-        if (entry->d_type == DT_UNKNOWN && ::fstatat(opened.get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        if (entry->d_type == DT_UNKNOWN && ::fstatat(opened, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
             is_folder = S_ISDIR(status.st_mode);
         entries.emplace_back(is, is_folder);
     }
     std::sort(entries.begin(), entries.end());
-    for (const auto& [entry, is_folder] : entries) {
+    return entries;
+}
+
+void scan_folder(int parent, const std::string& name, const std::string& prefix, std::vector<std::string>& found) {
+    const Descriptor opened(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!opened.is_open() && errno == ENOENT) return;
+    if (!opened.is_open()) fail_system("list", prefix + name, errno);
+    for (const auto& [entry, is_folder] : entries_of(opened.get(), prefix + name)) {
+        if (prefix.empty() && entry == kStateFolder) continue;
         if (is_folder) scan_folder(opened.get(), entry, prefix + entry + "/", found);
         found.push_back(prefix + entry);
     }
@@ -75,6 +83,25 @@ std::vector<std::string> scan_below(int folder) {
 std::vector<std::string> Scratch::scan() {
     forget_parent();
     return scan_below(folder_.get());
+}
+
+std::vector<std::string> Scratch::closed_files_in(const std::string& folder) {
+    forget_parent();
+    std::vector<std::string> names;
+    const Descriptor opened = open_beneath(folder_.get(), folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+    if (!opened.is_open()) return names;
+    look_for_writers();
+    for (const auto& [name, is_folder] : entries_of(opened.get(), path_ + "/" + folder)) {
+        if (is_folder) continue;
+        Item item;
+        try {
+            const Taken taken = take(folder.empty() ? name : folder + "/" + name, item);
+            if (taken == Taken::taken && item.kind == ItemKind::file) names.push_back(name);
+        } catch (const Error&) {  // a file that this user may not read is not delivered, either
+        }
+        give_up(item);
+    }
+    return names;
 }
 
 bool Scratch::look_at(const std::string& path, struct stat& status) {

@@ -33,6 +33,9 @@ public:
     // and `scavenge` hold the lock for a moment to test it.
     OwnDescriptor lock() const;
     std::vector<std::string> scan();
+    // The names of the files of a folder that no process has open for writing at this moment; of links and folders none. "": the
+    // scratch folder itself. Empty if there is no such folder.
+    std::vector<std::string> closed_files_in(const std::string& folder);
     // Forgets the folder of the last path, because another folder may have its name now.
     void forget_parent() { parent_.close(); }
     // Gets the attributes of a path below the folder (lstat); false: there is no file of this name.

@@ -27,7 +27,7 @@ class Reader:
     """Joins the lines of each node to messages."""
 
     def __init__(self) -> None:
-        self._begun: dict[str, str] = defaultdict(str)
+        self._begun: dict[str, list[str]] = defaultdict(list)
 
     def take(self, line: str) -> tuple[str, dict[str, Any]] | None:
         """Returns the node and its message if this is the last line of one, else None. Ignores lines without the mark."""
@@ -35,11 +35,11 @@ class Reader:
         name, space, piece = rest.partition(" ")
         if mark != MARK or not name or not space or piece[:1] not in (LAST, MORE):
             return None
-        self._begun[name] += piece[1:]
+        self._begun[name].append(piece[1:])
         if piece[0] == MORE:
             return None
         try:
-            message = parse_json(self._begun.pop(name))
+            message = parse_json("".join(self._begun.pop(name)))
         except ValueError:
             return None
         return (name, message) if isinstance(message, dict) and isinstance(message.get("kind"), str) else None

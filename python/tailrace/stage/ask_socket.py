@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 SOCKET_FILE = "ask"
@@ -24,7 +24,8 @@ class Kind(Enum):
     OTHERS = b"?"  # another node is to deliver the file
     OWN = b"!"  # this node is to deliver the file
     BELOW = b"/"  # all files below the folder are to be taken out of bundles
-    GONE = b"x"  # the folder was removed: files below it that are in bundles are not its any more
+    REMOVED = b"x"  # the file is about to be removed or renamed: it is in no bundle any more
+    NAMES = b"l"  # the names of the files in the folder that other nodes or bundles have
 
 
 class Client:
@@ -41,19 +42,33 @@ class Client:
             if not self._is_done:
                 self._send(b"w")
 
-    def done(self, is_known: bool) -> None:
-        """The last answer. `is_known`: all nodes have answered. Only the first call counts."""
+    def done(self, is_known: bool, names: Sequence[str] = ()) -> None:
+        """The last answer. `is_known`: all nodes have answered. `names`: those that were asked for, each after a letter (names_text).
+        Only the first call counts."""
         with self._lock:
             if self._is_done:
                 return
             self._is_done = True
-            self._send(b"d" if is_known else b"u")
+            self._send(b"d" if is_known else b"u", names)
             self._connection.close()
         self._ended(self)
 
-    def _send(self, answer: bytes) -> None:
+    def _send(self, answer: bytes, names: Sequence[str] = ()) -> None:
+        flags = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
         with contextlib.suppress(OSError):  # the process has ended, or does not wait any more
-            self._connection.send(answer, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            if not names:
+                self._connection.send(answer, flags)
+                return
+            # A file in memory, because a packet has a limit.
+            with os.fdopen(os.memfd_create("tailrace-names"), "wb") as file:
+                file.write(names_text(names))
+                file.flush()
+                socket.send_fds(self._connection, [answer], [file.fileno()], flags)
+
+
+def names_text(names: Sequence[str]) -> bytes:
+    """As the preload reads it: a letter and a name, which ends with a zero byte. f: a file; l: a symbolic link."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
 
 
 Ask = Callable[[Kind, str, Client], None]

@@ -1,18 +1,28 @@
-"""What is asked of the bundles of earlier runs, as `tailraced take` reads it: the path of a file, or a folder with a slash."""
+"""What is asked of other nodes and of bundles, in the words of `tailraced give` and `tailraced take`: the path of a file, or a form of
+it with slashes."""
 
 from __future__ import annotations
 
 
 def files_below(folder: str) -> str:
-    """All files below the folder are to be taken out."""
+    """All files below the folder are to be taken out of bundles."""
     return f"{folder}/"
 
 
-def removed_folder(folder: str) -> str:
-    """The folder was removed, and so were the files below it that are in bundles."""
-    return f"/{folder}"
+def removed_file(path: str) -> str:
+    """The program is about to remove or rename the file of this name. If it is in a bundle, too, it is not any more."""
+    return f"/{path}"
 
 
-def is_of_folder(words: str) -> bool:
-    """Whether this is not the path of a file. Then other nodes have nothing to do with it."""
-    return words.startswith("/") or words.endswith("/")
+def names_in(folder: str) -> str:
+    """The names of the files in the folder; "": the folder of the run."""
+    return f"{folder}//"
+
+
+def is_listing(words: str) -> bool:
+    return words.endswith("//")
+
+
+def is_of_bundles(words: str) -> bool:
+    """Whether other nodes have nothing to do with it."""
+    return not is_listing(words) and (words.startswith("/") or words.endswith("/"))

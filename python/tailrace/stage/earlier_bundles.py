@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.place.files import RUN_FILE
-from tailrace.stage.drain import StageError, answers
+from tailrace.stage.drain import StageError, answers, name_of
 from tailrace.stage.giver import Outcome, Result
 from tailrace.stage.job_thread import JobThread
 from tailrace.stage.name_groups import NameGroups, failures_of
@@ -35,7 +35,6 @@ class EarlierBundles:
         self._groups = NameGroups("take", bundles, base)
         self.failures: dict[str, str] = {}  # by name: why it was not taken
         self.files, self.bytes = 0, 0  # that were taken out
-        self.forgotten = 0  # files of folders that the program has removed
         self._jobs = JobThread(self._take_jobs, self._groups.end)
 
     def take(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
@@ -58,11 +57,11 @@ class EarlierBundles:
             answer = self._groups.ask([path])
             self.files += answer["files"]
             self.bytes += answer["bytes"]
-            self.forgotten += answer["forgotten"]
+            names = tuple(f"{'l' if is_link else 'f'}{name_of(name)}" for name, is_link in answer["names"])
             why = next(iter(failures_of(answer).values()), "")
         except Exception as error:  # a process waits for an answer, whatever has happened
-            why = str(error)
+            why, names = str(error), ()
         if not why:
-            return Result(Outcome.GIVEN)
+            return Result(Outcome.GIVEN, names=names)
         self.failures[path] = why
         return Result(Outcome.FAILED, why)

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from tailrace.stage import given_names
+from tailrace.stage.bundle_words import names_in
 from tailrace.stage.drain import name_of
 from tailrace.stage.job_thread import JobThread
 from tailrace.stage.name_groups import NameGroups, failures_of
@@ -40,6 +41,7 @@ class Sum:
 class Result:
     outcome: Outcome
     why: str = ""  # it has failed
+    names: tuple[str, ...] = ()  # that were asked for, each after a letter: f for a file, l for a symbolic link
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class _Job:
     path: str
     done: Callable[[Result], None]
     still: Callable[[], None]
-    purpose: Purpose
+    purpose: Purpose | None  # None: `path` is a folder, whose names are asked for
 
 
 class Giver:
@@ -77,13 +79,46 @@ class Giver:
         else:
             self._jobs.put(_Job(path, done, still, purpose))
 
+    def names_in(self, folder: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        """Calls `done` with the names of the closed files in a folder on scratch ("": scratch itself). Does not wait."""
+        if self._jobs.is_over or (folder and not _is_below(folder)):
+            done(Result(Outcome.FAILED, "the run has ended"))
+        elif not self._has_files(folder):
+            done(Result(Outcome.GIVEN))
+        else:
+            self._jobs.put(_Job(folder, done, still, None))
+
+    def _has_files(self, folder: str) -> bool:
+        """Quickly, because most folders that are listed have none."""
+        try:
+            with os.scandir(os.path.join(self._scratch, folder)) as entries:
+                return any(not entry.is_dir(follow_symlinks=False) for entry in entries)
+        except (OSError, ValueError):
+            return False
+
     def end(self) -> None:
         """Ends when the files that were asked for before are delivered."""
         self._jobs.end()
 
     def _give_jobs(self, jobs: Sequence[_Job]) -> None:
+        self._list_all([job for job in jobs if job.purpose is None])
         for purpose in Purpose:
             self._give_all([job for job in jobs if job.purpose is purpose], purpose)
+
+    def _list_all(self, jobs: Sequence[_Job]) -> None:
+        results: dict[str, Result] = {}
+        for job in jobs:
+            if job.path not in results:
+                results[job.path] = self._names_in(job.path)
+            job.done(results[job.path])
+
+    def _names_in(self, folder: str) -> Result:
+        try:
+            names = [name_of(name) for name in self._groups.ask([names_in(folder)])["names"]]
+            torn = self._torn_names() if names else frozenset()
+            return Result(Outcome.GIVEN, names=tuple(f"f{name}" for name in names if os.path.join(folder, name) not in torn))
+        except Exception as error:  # processes wait for an answer, whatever has happened
+            return Result(Outcome.FAILED, str(error))
 
     def _give_all(self, jobs: Sequence[_Job], purpose: Purpose) -> None:
         if not jobs:

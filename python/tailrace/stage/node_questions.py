@@ -11,7 +11,7 @@ from tailrace.stage.ask_socket import Client
 from tailrace.stage.giver import Result
 from tailrace.stage.node_staging import NodeStaging
 
-ORDERS = {"have", "give", "answer", "still"}
+ORDERS = {"have", "give", "list", "answer", "still"}
 
 
 class NodeQuestions:
@@ -37,11 +37,13 @@ class NodeQuestions:
                 self._send({"kind": "has", "question": order["question"], "is_there": is_there})
             case "give" if order["node"] == self._name:
                 self._give(staging, order["path"], order["question"])
+            case "list" if order["asker"] != self._name:
+                self._list(staging, order["folder"], order["question"])
             case "answer" if order["node"] == self._name:
                 with self._lock:
                     client = self._clients.pop(order["id"], None)
                 if client is not None:
-                    client.done(order["is_known"])
+                    client.done(order["is_known"], order["names"])
             case "still" if order["node"] == self._name:
                 with self._lock:
                     client = self._clients.get(order["id"])
@@ -53,6 +55,12 @@ class NodeQuestions:
             self._send({"kind": "gave", "question": question, "outcome": result.outcome.value, "why": result.why})
 
         staging.give(path, done, lambda: self._send({"kind": "giving", "question": question}))
+
+    def _list(self, staging: NodeStaging, folder: str, question: int) -> None:
+        def done(result: Result) -> None:
+            self._send({"kind": "names", "question": question, "names": result.names, "why": result.why})
+
+        staging.names_in(folder, done, lambda: self._send({"kind": "giving", "question": question}))
 
     def end(self) -> None:
         """The command has ended, so no question will be answered."""

@@ -15,7 +15,7 @@ from tailrace.plain_text import quoted
 from tailrace.stage import drain, name_lists
 from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.beside import Beside
-from tailrace.stage.bundle_words import files_below, removed_folder
+from tailrace.stage.bundle_words import files_below, names_in, removed_file
 from tailrace.stage.drain import Progress, StageError, Stop
 from tailrace.stage.giver import Giver, Outcome, Purpose, Result, Sum
 from tailrace.stage.order import StageOrder
@@ -27,7 +27,7 @@ CLOSING_S = 10.0  # seconds to wait for files that a process still has open for 
 MOST_NAMED = 5
 INTERRUPTED = "interrupted before all files were delivered"
 
-Ask = Callable[[str, Client], None]  # asks the other nodes and the bundles for a file
+Ask = Callable[[str, Client], None]  # asks the other nodes and the bundles, in bundle_words
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,10 @@ class NodeStaging:
                     ask(path, client)
                 case Kind.BELOW:
                     ask(files_below(path), client)
-                case Kind.GONE:
-                    ask(removed_folder(path), client)
+                case Kind.REMOVED:
+                    ask(removed_file(path), client)
+                case Kind.NAMES:
+                    ask(names_in(path), client)
                 case Kind.OWN:
                     giver.give(path, lambda result: client.done(result.outcome is Outcome.GIVEN), client.still)
 
@@ -131,6 +133,13 @@ class NodeStaging:
             done(Result(Outcome.FAILED, "this node does not deliver files while the program runs"))
         else:
             self._giver.give(path, done, still)
+
+    def names_in(self, folder: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        """The names of closed files in a folder on scratch, as Giver.names_in gives them."""
+        if self._giver is None:
+            done(Result(Outcome.GIVEN))
+        else:
+            self._giver.names_in(folder, done, still)
 
     def _end_work(self) -> None:
         """Of the time while the program runs."""

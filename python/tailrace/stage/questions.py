@@ -1,26 +1,27 @@
-"""Questions of a run's processes for files that they do not find. The command sends each question to all other nodes, orders the
-first that has the file to deliver it, and answers the node that has asked. If no node has it, it may be in a bundle of an earlier
-run. Every wait has a limit."""
+"""Questions of a run's processes for files that they do not find, and for the names in folders that they list. The command sends each
+question to all other nodes. It orders the first that has the file to deliver it, and answers the node that has asked. If no node has
+it, it may be in a bundle of an earlier run. Names are collected from all nodes and bundles. Every wait has a limit."""
 
 from __future__ import annotations
 
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tailrace.stage.bundle_words import is_of_folder
+from tailrace.stage.bundle_words import is_listing, is_of_bundles
 from tailrace.stage.giver import Outcome, Result
 
 ASK_S = 15.0  # limit for the answer of a node, and for its next word while it delivers a file
-KINDS = {"ask", "has", "gave", "giving"}  # of messages of agents
+KINDS = {"ask", "has", "gave", "giving", "names"}  # of messages of agents
 LOST = "its agent is lost"
 OWN = ""  # instead of an agent's name: the node of the command
 BUNDLES = "bundles"  # the same: the bundles of earlier runs
 
 Order = Callable[[Mapping[str, Any]], None]
+Done = Callable[[bool, Sequence[str]], None]
 
 
 class Files(Protocol):
@@ -28,6 +29,7 @@ class Files(Protocol):
 
     def has(self, path: str) -> bool: ...
     def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None: ...
+    def names_in(self, folder: str, done: Callable[[Result], None], still: Callable[[], None]) -> None: ...
 
 
 class Bundles(Protocol):
@@ -40,12 +42,13 @@ class Bundles(Protocol):
 class _Question:
     path: str
     asker: str
-    done: Callable[[bool], None]
+    done: Done
     still: Callable[[], None]
     waits_for: set[str]
     is_known: bool  # whether all nodes that have been passed over have answered
     heard_s: float = field(default_factory=time.monotonic)
     giver: str | None = None
+    names: set[str] = field(default_factory=set)  # of the answers to a listing
 
 
 class Questions:
@@ -77,22 +80,26 @@ class Questions:
             self._own = None
             waiting, self._open = list(self._open.values()), {}
         for question in waiting:
-            question.done(False)
+            question.done(False, ())
 
-    def ask(self, path: str, asker: str, done: Callable[[bool], None], still: Callable[[], None]) -> None:
+    def ask(self, path: str, asker: str, done: Done, still: Callable[[], None]) -> None:
         """Calls `done` when the file is at its target, or no other node has a closed file of this name (True), or when a node that
-        may have it does not answer (False). Until then calls `still` now and then."""
+        may have it does not answer (False). Until then calls `still` now and then. `path` may be other words of bundle_words: `done`
+        gets the names of a listing, each after the letter of Result.names."""
         with self._lock:
             own = self._own
             if own is None:
-                done(False)
+                done(False, ())
                 return
-            others = set() if is_of_folder(path) else self._nodes - {asker}
+            others = set() if is_of_bundles(path) else self._nodes - {asker}
             missing = others & (self._silent | self._lost)
             question = _Question(path, asker, done, still, others - missing, not missing)
             number = next(self._numbers)
             self._open[number] = question
-            if asker != OWN and not is_of_folder(path) and own.has(path):
+            if is_listing(path):
+                self._begin_listing(number, question, own)
+                return
+            if asker != OWN and not is_of_bundles(path) and own.has(path):
                 question.giver = OWN
                 own.give(path, lambda result: self._gave(OWN, number, result), lambda: self._still(number))
                 return
@@ -108,6 +115,8 @@ class Questions:
             match message["kind"]:
                 case "ask":
                     self._ask_for(agent, int(message["id"]), str(message["path"]))
+                case "names":
+                    self._lists(agent, number, message["names"], str(message["why"]))
                 case "has":
                     self._has(agent, number, bool(message["is_there"]))
                 case "gave":
@@ -131,7 +140,7 @@ class Questions:
         self.ask(
             path,
             agent,
-            lambda is_known: self._order({"do": "answer", **answer, "is_known": is_known}),
+            lambda is_known, names: self._order({"do": "answer", **answer, "is_known": is_known, "names": names}),
             lambda: self._order({"do": "still", **answer}),
         )
 
@@ -144,6 +153,28 @@ class Questions:
             question.giver, question.heard_s = agent, time.monotonic()
             self._order({"do": "give", "node": agent, "question": number, "path": question.path})
         else:
+            self._end_if_answered(number, question)
+
+    def _begin_listing(self, number: int, question: _Question, own: Files) -> None:
+        folder = question.path[:-2]
+        if question.waits_for:
+            self._order({"do": "list", "question": number, "folder": folder, "asker": question.asker})
+        if question.asker == OWN:
+            self._end_if_answered(number, question)
+            return
+        question.waits_for.add(OWN)
+        own.names_in(folder, lambda result: self._lists(OWN, number, result.names, result.why), lambda: self._still(number))
+
+    def _lists(self, agent: str, number: int, names: Iterable[str], why: str) -> None:
+        with self._lock:
+            question = self._open.get(number)
+            if question is None or agent not in question.waits_for:
+                return
+            question.waits_for.discard(agent)
+            question.names.update(names)
+            if why:
+                self.failures[self._said_of(agent)] = why
+                question.is_known = False
             self._end_if_answered(number, question)
 
     def _gave(self, agent: str, number: int, result: Result) -> None:
@@ -189,11 +220,12 @@ class Questions:
                 return
             if result.outcome is Outcome.FAILED:
                 self.failures[self._said_of(BUNDLES)] = result.why
+            question.names.update(result.names)
             self._finish(number, question, question.is_known and result.outcome is not Outcome.FAILED)
 
     def _finish(self, number: int, question: _Question, is_known: bool) -> None:
         del self._open[number]
-        question.done(is_known)
+        question.done(is_known, sorted(question.names))
 
     # ---- the limit --------------------------------------------------------------------------------------------------------------
 
@@ -204,6 +236,6 @@ class Questions:
                 for number, question in list(self._open.items()):
                     if question.heard_s > late_s or question.giver in (OWN, BUNDLES):
                         continue
-                    for agent in [question.giver] if question.giver is not None else list(question.waits_for):
+                    for agent in [question.giver] if question.giver is not None else sorted(question.waits_for - {OWN}):
                         self._silent.add(agent)
                         self._pass_over(agent, number, question, f"it has said nothing for {self._limit_s:g} s")

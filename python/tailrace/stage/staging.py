@@ -191,11 +191,6 @@ class Staging:
         if self._bundles is not None and self._bundles.files:
             taken = f"{number_of(self._bundles.files, 'file')}, {bytes_text(self._bundles.bytes)}"
             said.append(f"{taken} of earlier runs were taken out of their bundles in {self.rules.bundles}; they stay beside them")
-        if self._bundles is not None and self._bundles.forgotten:
-            said.append(
-                f"{number_of(self._bundles.forgotten, 'file')} in bundles of {self.rules.bundles} belonged to folders that the "
-                "program has removed, and will not be found by name; `tailrace extract` takes them out"
-            )
         said += self._unanswered()
         return said + [self._without_scratch(node) for node in nodes_without_scratch]
 
@@ -205,10 +200,12 @@ class Staging:
         return "; make_room in [stage] delivers closed files while the program runs, so that scratch has room" if may_have else ""
 
     def _unanswered(self) -> list[str]:
-        """For each node: names that its processes did not find, although another node may have had them."""
+        """For each node: names that its processes did not find, or folders that they listed, although another node may have had
+        them, or more files in them."""
         why = "; ".join(f"{agent}: {text}" for agent, text in sorted(self._agents.questions.failures.items())[:MOST_NAMED])
         return [
-            f"{node}: {number_of(look.unanswered, 'name')} did not exist for processes there, but other nodes may have had them: "
+            f"{node}: {number_of(look.unanswered, 'name')} did not exist for processes there, or were folders that they listed, but "
+            "other nodes may have had more: "
             f"{look.first_unanswered}{', ...' if look.unanswered > 1 else ''} ({why or 'the agent of this node did not answer'})"
             for node, look in sorted(self._looks.items())
             if look.unanswered
