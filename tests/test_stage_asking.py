@@ -8,7 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ class Nodes:
         self.own_files: set[str] = set()
         self.given: list[tuple[str, Callable[[Result], None]]] = []
         self.answers: queue.Queue[bool] = queue.Queue()
+        self.names: list[tuple[str, ...]] = []  # of the answers
+        self.folders: list[tuple[str, Callable[[Result], None]]] = []
         self.stills = 0
         self.questions = Questions(self.orders.append, limit_s)
         self.questions.begin(["n1", "n2", "n3"], self)
@@ -43,11 +45,18 @@ class Nodes:
         still()
         self.given.append((path, done))
 
+    def names_in(self, folder: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        self.folders.append((folder, done))
+
     def ask(self, path: str, asker: str = OWN) -> None:
         def still() -> None:
             self.stills += 1
 
-        self.questions.ask(path, asker, self.answers.put, still)
+        def done(is_known: bool, names: Sequence[str]) -> None:
+            self.names.append(tuple(names))
+            self.answers.put(is_known)
+
+        self.questions.ask(path, asker, done, still)
 
     def say(self, agent: str, kind: str, **fields: Any) -> None:
         self.questions.hear(agent, {"kind": kind, **fields})
@@ -85,7 +94,7 @@ def test_the_first_node_that_has_the_file_delivers_it(nodes: Nodes, outcome: str
     nodes.say("n3", "gave", question=1, outcome=outcome, why="why")
     assert nodes.orders[2:] == [
         {"do": "still", "node": "n1", "id": 7},
-        {"do": "answer", "node": "n1", "id": 7, "is_known": is_known},
+        {"do": "answer", "node": "n1", "id": 7, "is_known": is_known, "names": []},
     ]
     assert nodes.questions.failures == ({} if is_known else {"n3": "a: why"})
 
@@ -148,7 +157,7 @@ def test_a_node_that_delivers_and_says_nothing_is_silent() -> None:
     nodes = Nodes(limit_s=0.05)
     nodes.say("n1", "ask", id=1, path="a")
     nodes.say("n2", "has", question=1, is_there=True)
-    until(lambda: {"do": "answer", "node": "n1", "id": 1, "is_known": False} in nodes.orders, 60)
+    until(lambda: {"do": "answer", "node": "n1", "id": 1, "is_known": False, "names": []} in nodes.orders, 60)
     assert nodes.questions.failures == {"n2": "it has said nothing for 0.05 s"}
     nodes.questions.end()
 
@@ -158,6 +167,46 @@ def test_the_end_of_the_run_answers_all(nodes: Nodes) -> None:
     nodes.questions.end()
     nodes.ask("b")
     assert nodes.has_answered() == [False, False]
+
+
+def test_a_listing_has_the_names_of_all_other_nodes(nodes: Nodes) -> None:
+    nodes.ask("out//", "n1")
+    assert nodes.orders == [{"do": "list", "question": 1, "folder": "out", "asker": "n1"}]
+    nodes.say("n1", "names", question=1, names=["fown"], why="")
+    nodes.say("n2", "names", question=1, names=["fa", "fb"], why="")
+    nodes.say("n2", "names", question=1, names=["fc"], why="")
+    nodes.say("n3", "names", question=1, names=[], why="")
+    assert nodes.has_answered() == []
+    ((folder, done),) = nodes.folders
+    assert folder == "out"
+    done(Result(Outcome.GIVEN, names=("fb", "fd")))
+    assert nodes.has_answered() == [True]
+    assert nodes.names == [("fa", "fb", "fd")]
+
+
+def test_a_listing_at_the_node_of_the_command_asks_the_others_and_the_bundles(nodes: Nodes) -> None:
+    class Bundles:
+        def take(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+            done(Result(Outcome.GIVEN, names=(f"f{path}",)))
+
+    nodes.questions.begin(["n1"], nodes, Bundles())
+    nodes.ask("//")
+    assert nodes.orders == [{"do": "list", "question": 1, "folder": "", "asker": OWN}]
+    nodes.say("n1", "names", question=1, names=["fa"], why="")
+    assert (nodes.has_answered(), nodes.names, nodes.folders) == ([True], [("f//", "fa")], [])
+
+
+def test_a_listing_without_a_node_is_not_known_to_be_whole(nodes: Nodes) -> None:
+    nodes.ask("a//")
+    nodes.ask("b//")
+    for number in (1, 2):
+        nodes.say("n2", "names", question=number, names=["fa"], why="")
+    nodes.say("n3", "names", question=1, names=[], why="no memory")
+    nodes.say("n3", "names", question=2, names=[], why="")
+    nodes.questions.lose("n1")
+    assert nodes.has_answered() == [False, False]
+    assert nodes.names == [("fa",), ("fa",)]
+    assert nodes.questions.failures == {"n1": "its agent is lost", "n3": "no memory"}
 
 
 # ---- the socket -----------------------------------------------------------------------------------------------------------------
@@ -201,6 +250,22 @@ def test_the_socket_takes_questions_and_gives_answers(asked: Asked) -> None:
     answers.still()
     assert [client.recv(9), client.recv(9), client.recv(9)] == [b"w", b"d", b""]
     client.close()
+
+
+def test_the_socket_gives_names_in_a_file(asked: Asked) -> None:
+    names = ["fa", "l\udcff\n", *(f"f{number:07d}" for number in range(100_000))]
+    client = asked.connect()
+    client.send(b"lout")
+    kind, path, answers = asked.questions.get(timeout=60)
+    assert (kind, path) == (Kind.NAMES, "out")
+    answers.done(True, names)
+    answer, descriptors, _, _ = socket.recv_fds(client, 9, 9)
+    client.close()
+    assert answer == b"d"
+    (descriptor,) = descriptors
+    with os.fdopen(descriptor, "rb") as file:
+        file.seek(0)
+        assert [os.fsdecode(name) for name in file.read().split(b"\0")] == [*names, ""]
 
 
 def test_the_socket_ignores_what_is_no_question_and_processes_that_end(asked: Asked) -> None:
@@ -304,6 +369,30 @@ def test_only_closed_files_are_given(staging: NodeStaging, giver: Giver, tmp_pat
     assert sorted(path.name for path in (scratch / "out").iterdir()) == ["other", "torn"]
     assert (giver.delivered[Purpose.ASKED].files, giver.delivered[Purpose.ASKED].bytes) == (2, len("closedopen"))
     assert given_names.read(tmp_path / "log", str(target)) == {"out/closed": "n1", "out/open": "n1"}
+
+
+def names_of(giver: Giver, folder: str) -> Result:
+    found: queue.Queue[Result] = queue.Queue()
+    giver.names_in(folder, found.put, lambda: None)
+    return found.get(timeout=120)
+
+
+def test_only_closed_files_are_named(staging: NodeStaging, giver: Giver) -> None:
+    scratch = Path(staging.record.scratch)
+    for name in ("top", "out/closed", "out/open", "out/torn", "out/\udcff\n", "out/in/deep"):
+        (scratch / name).parent.mkdir(exist_ok=True)
+        (scratch / name).touch()
+    (scratch / "out/link").symlink_to("closed")
+    os.mkfifo(scratch / "out/fifo")
+    with open(scratch / "out/open", "ab"):
+        assert sorted(names_of(giver, "out").names) == ["fclosed", "f\udcff\n"]
+    assert sorted(names_of(giver, "out").names) == ["fclosed", "fopen", "f\udcff\n"]
+    assert names_of(giver, "") == Result(Outcome.GIVEN, names=("ftop",))
+    assert names_of(giver, "out/in") == Result(Outcome.GIVEN, names=("fdeep",))
+    assert names_of(giver, "none") == names_of(giver, "top") == Result(Outcome.GIVEN)
+    assert names_of(giver, "..").outcome is Outcome.FAILED
+    assert names_of(giver, ".tailrace-drain").outcome is Outcome.FAILED
+    assert sorted(path.name for path in (scratch / "out").iterdir()) == ["closed", "fifo", "in", "link", "open", "torn", "\udcff\n"]
 
 
 def test_a_folder_that_was_made_again_under_its_name_is_looked_at_anew(staging: NodeStaging, giver: Giver) -> None:

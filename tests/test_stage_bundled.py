@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import subprocess
 import sys
@@ -144,12 +145,42 @@ def test_what_was_removed_does_not_come_back(bundled: Staged) -> None:
 
 
 def test_a_removed_folder_does_not_come_back(bundled: Staged) -> None:
-    done = run(bundled, ["sh", "-c", "rm -rf out/d; mkdir out/d; cat out/d/x; echo new > out/d/y; cat out/f/z"])
+    done = run(bundled, ["sh", "-c", "rmdir out/d; rm -rf out/d; mkdir out/d; cat out/d/x; echo new > out/d/y; cat out/f/z"])
     assert done.stdout == "old f/z"
-    assert "2 files in bundles of" in done.stderr
+    assert "out/d" in done.stderr
+    assert "not empty" in done.stderr
     again = run(bundled, ["sh", "-c", "cat out/d/y out/d/x"])
     assert again.stdout == "new\n"
     assert "out/d/x" in again.stderr
+
+
+def test_listings_have_names_that_are_in_bundles_alone(bundled: Staged) -> None:
+    show = """
+import glob, os
+print(sorted(os.listdir("out")), sorted(glob.glob("out/r0*")), sorted(os.listdir("out/d")))
+with os.scandir("out") as entries:
+    print(sorted(entry.name for entry in entries if entry.is_file()))
+print(sorted(names for _, _, names in os.walk("out")))
+"""
+    os.symlink("r00", bundled.base / "out/link")
+    (bundled.base / "out/own").touch()
+    done = run(bundled, [sys.executable, "-c", f"import os; open('out/new', 'w').close(); os.remove('out/r01')\n{show}"])
+    names = sorted({*NAMES, "link", "new", "own"} - {"r01"})
+    first = [sorted([*names, "d", "f"]), [f"out/{name}" for name in names if name.startswith("r0")], ["x", "y"]]
+    assert done.stdout.splitlines() == [" ".join(map(str, first)), str(names), str(sorted([sorted(names), ["x", "y"], ["z"]]))]
+    assert done.returncode == 0, done.stderr
+    # A listing takes nothing out of a bundle, but scandir's is_file() does for a link alone.
+    assert lying(bundled.base / "out").keys() <= {"d", "f", "link", "own", "r00"}
+    assert run(bundled, ["ls", "out/d"]).stdout == "x\ny\n"
+    assert lying(bundled.base / "out/d") == {}
+
+
+def test_a_file_that_was_extracted_by_hand_and_removed_does_not_come_back(bundled: Staged) -> None:
+    subprocess.run(["tar", "-xf", bundles_of(bundled)[0], "-C", bundled.base, "out/r00", "out/r01", "out/r02"], check=True)
+    done = run(bundled, ["sh", "-c", "rm out/r00; mv out/r01 out/moved; cat out/r02 out/r03; ls out/r00 out/r01"])
+    assert done.stdout == "old r02\nold r03\n", done.stderr
+    again = run(bundled, ["sh", "-c", "ls out | grep -v '^r[01]'; ls out/r00 out/r01; cat out/moved"])
+    assert again.stdout == "d\nf\nmoved\nold r01\n", again.stderr
 
 
 def test_names_of_any_bytes(staged: Staged) -> None:
@@ -157,10 +188,11 @@ def test_names_of_any_bytes(staged: Staged) -> None:
     script = f"import os\nos.makedirs('out', exist_ok=True)\nfor name in {names!r}: open('out/' + name, 'w').write(name)"
     staged.configure(BUNDLES)
     assert run(staged, [sys.executable, "-c", script]).returncode == 0
-    read = f"import os\nfor name in {names!r}: print(os.path.exists('out/' + name) and open('out/' + name).read() == name)"
+    read = f"import os\nprint(sorted(os.listdir('out')) == sorted({names!r}))\n"
+    read += f"for name in {names!r}: print(os.path.exists('out/' + name) and open('out/' + name).read() == name)"
     done = run(staged, [sys.executable, "-c", f"{read}\nos.remove('out/' + {names[1]!r})"])
-    assert (done.stdout, done.returncode) == ("True\n" * 5, 0), done.stderr
-    assert run(staged, [sys.executable, "-c", read]).stdout == "True\nFalse\nTrue\nTrue\nTrue\n"
+    assert (done.stdout, done.returncode) == ("True\n" * 6, 0), done.stderr
+    assert run(staged, [sys.executable, "-c", read]).stdout == "False\nTrue\nFalse\nTrue\nTrue\nTrue\n"
     assert {path.name for path in (staged.base / "out").iterdir()} == set(names) - {names[1]}
 
 

@@ -113,6 +113,51 @@ else:
     assert nodes.delivered() == {"kept": content(0, "kept"), "new": content(0, "renamed")}
 
 
+@pytest.mark.parametrize("hosts", [("n1", "n2"), ("n1", OWN), (OWN, "n1")])
+def test_listings_have_the_closed_files_of_other_nodes(nodes: FakeNodes, hosts: tuple[str, ...]) -> None:
+    """By each way to list, without delivering one of them. A folder with such files is not empty."""
+    nodes.hosts = hosts
+    done = nodes.run(f"""
+import subprocess
+names = sorted({[name for name in ODD_NAMES if "/" not in name]!r})
+if rank == 0:
+    os.makedirs("out/deep/er", exist_ok=True)
+    for name in [*names, "deep/er/file"]:
+        put(name)
+    open_file = open("out/open", "wb")
+    flag("written")
+    wait("listed")
+    open_file.close()
+    assert all(here(glob.escape(name)) for name in [*names, "deep/er/file"]), "a listing delivers nothing"
+else:
+    wait("written")
+    put("own")
+    everything = sorted([*names, "own", "deep"])
+    assert sorted(os.listdir("out")) == everything
+    os.symlink("out", "shortcut")
+    assert sorted(os.listdir("shortcut")) == everything
+    assert [entry.name for entry in sorted(os.scandir("out"), key=lambda entry: entry.name) if entry.is_file()] == sorted([*names, "own"])
+    assert glob.glob("out/pl*n") == ["out/plain"]
+    assert [(folder, sorted(files)) for folder, _, files in sorted(os.walk("out"))] == [
+        ("out", sorted([*names, "own"])), ("out/deep", []), ("out/deep/er", ["file"])]
+    assert subprocess.run(["ls", "out/deep/er"], capture_output=True, text=True).stdout == "file\\n"
+    found = subprocess.run(["find", "out", "-name", "pl*n"], capture_output=True, text=True).stdout
+    assert found == "out/plain\\n", found
+    try:
+        os.rmdir("out/deep/er")
+        assert False, "it has a file on another node"
+    except OSError as error:
+        assert error.errno == 39, error
+    flag("listed")
+    subprocess.run(["rm", "-r", "out/deep"], check=True)
+    assert sorted(os.listdir("out")) == sorted([*names, "own"]) or "open" in os.listdir("out")
+""")
+    assert done.returncode == 0, done.stderr
+    assert set(nodes.delivered()) >= {"own", "open", "plain"}
+    assert not (nodes.base / "out/deep").exists()
+    assert not nodes.all_folders()
+
+
 @pytest.mark.parametrize("while_running", [False, True])
 def test_after_each_rewriting_other_nodes_read_the_new_file(nodes: FakeNodes, while_running: bool) -> None:
     nodes.configure(f"while_running = {str(while_running).lower()}\n")
@@ -238,12 +283,12 @@ if rank == 0:
 else:
     wait("written")
     wait("stopped")
-    print(os.path.exists("out/a.0"), os.path.exists("out/never"))
+    print(os.path.exists("out/a.0"), os.path.exists("out/never"), os.listdir("out"))
     flag("read")
 """
 
 
-@pytest.mark.parametrize(("node", "said"), [("n1", "n2: 2 names did not exist for processes there"), ("n2", "")])
+@pytest.mark.parametrize(("node", "said"), [("n1", "n2: 3 names did not exist for processes there, or were folders"), ("n2", "")])
 def test_a_process_does_not_wait_for_an_agent_that_was_killed(nodes: FakeNodes, node: str, said: str) -> None:
     """That of the file's node (n1), and that of its own node (n2), whose counts nobody reads then."""
     with nodes.start(KILLED) as process:
@@ -253,11 +298,11 @@ def test_a_process_does_not_wait_for_an_agent_that_was_killed(nodes: FakeNodes, 
         (nodes.top / "stopped").touch()
         out, err = process.communicate(timeout=180)
     assert process.returncode == 1, err
-    assert out.split() == ["False", "False"]
+    assert out.split() == ["False", "False", "[]"]
     assert said in err
     assert f"{node}: its agent is lost" in err
     if said:
-        assert "but other nodes may have had them: out/a.0, ... (n1: its agent is lost)" in err
+        assert "but other nodes may have had more: out/a.0, ... (n1: its agent is lost)" in err
 
 
 @pytest.mark.full
@@ -277,6 +322,7 @@ def test_a_process_waits_for_a_silent_agent_until_its_time_is_over(nodes: FakeNo
             os.kill(agent, signal.SIGCONT)
         out, err = process.communicate(timeout=180)
     assert process.returncode == 1, err
-    assert out.split() == ["False", "False"]
-    assert f"n2: 2 names did not exist for processes there, but other nodes may have had them: out/a.0, ... ({why})" in err
+    assert out.split() == ["False", "False", "[]"]
+    said = "n2: 3 names did not exist for processes there, or were folders that they listed, but other nodes may have had more"
+    assert f"{said}: out/a.0, ... ({why})" in err
     assert nodes.delivered() == {"a.0": content(0, "a.0")}

@@ -82,10 +82,12 @@ def rests(found: list[Coverage]) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_libraries_that_workers_load_are_known_also_where_they_are_killed(tmp_path: Path, how: str) -> None:
+    """What a worker does in the moment of its death is not recorded, such as a message of the pool. A library is more than that: the
+    loader reads 832 bytes of it first."""
     script = tmp_path / "pool.py"
     script.write_text(POOL)
     found = run(tmp_path, sys.executable, script, how)
-    assert all(of.rest.bytes == 0 for of in found), rests(found)
+    assert all(of.rest.bytes < 832 for of in found), rests(found)
     assert sum(of.descriptors.written_bytes >= 10000 for of in found) >= 1
 
 
