@@ -153,6 +153,7 @@ def _check_and_remove(folder: Path, numbers: range, *, placed: bool, checks: boo
 
 def measured(case: Case, folders: dict[bool, Path], place: Place, size: str) -> Iterator[dict[str, Any]]:
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up, and its files are compared
+        harness.note_progress(f"{case.name}: round {round_number} of {ROUNDS[size]}")
         for placed in (False, True) if round_number % 2 == 0 else (True, False):
             first = round_number * case.files[size]
             seconds = one_way(case, folders[placed], place, size, first, placed=placed, checks=round_number == 0)

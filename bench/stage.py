@@ -6,8 +6,7 @@ Four processes make files of 16 KiB on the local disk, and four ranks on two nod
 staged by `tailrace run` in memory, and as people do it by hand: written to memory, then copied with cp, or with tar, with fsync and
 comparison.
 
-On the local disk also: large files against dd, one file out of a bundle, and a program that computes between its outputs, staged
-with and without copies while it runs (`while_running`), in pairs.
+On the local disk also: large files against dd, and one file out of a bundle.
 """
 
 from __future__ import annotations
@@ -35,17 +34,15 @@ from tailrace.trace import launch
 
 from bench import harness
 from bench.harness import Claim, Spread, console, login
-from bench.harness.small_files import FILE_BYTES, METHODS, PROCESSES, STAGED, Method, Place, check, ran, run_staged
+from bench.harness.small_files import FILE_BYTES, METHODS, PROCESSES, STAGED, Method, Place, check, ran
 from bench.tree import CALL_TEXTS, CALLS, print_calls
 
 LOCAL, CLUSTER = "local disk", "cluster"
 FILES, ROUNDS = {"quick": 400, "full": 20_000}, {"quick": 3, "full": 5}
-# Files, steps, and milliseconds of computing behind each. RATIONALE: a file is copied while the program runs when it was quiet for
-# two seconds, so the computing of a full run takes longer. The bench is to take ten minutes, so the pairs are 12 runs of 10 s.
-COMPUTED = {"quick": (200, 3, 1500), "full": (4000, 4, 2500)}
-PAIRS = {"quick": 2, "full": 5}
-AFTER, WHILE = "computes, drained after it", "computes, drained while it runs"
 WARM_UP = 10  # one of so many files is made before the first round
+# One of so many files is made on the cluster by methods without a claim there. RATIONALE: cp and rsync with fsync and comparison take
+# minutes for all, and the bench is to take ten.
+PART = {"quick": 1, "full": 10}
 LARGE = {"quick": (4, 16 << 20), "full": (4, 256 << 20)}  # files, bytes of each
 IN_BUNDLE = {"quick": 2_000, "full": 72_000}
 SMALL_BYTES, TAKEN = 1000, 100  # bytes of a file in that bundle; how many are extracted
@@ -65,14 +62,16 @@ def measure_all(place: Place, size: str) -> Iterator[dict[str, Any]]:
                 yield {**row, "round": round_number}
     for round_number in range(1, (ROUNDS[size] if size == "quick" else 1) + 1):
         for method in others:
-            yield {**_measure(method, place, FILES[size]), "round": round_number}
+            files = FILES[size] // PART[size] if place.has_nodes else FILES[size]
+            yield {**_measure(method, place, files), "round": round_number}
 
 
 def _measure(method: Method, place: Place, files: int) -> dict[str, Any]:
+    harness.note_progress(f"{place.name}: {method.name}, {files:,} files")
     target = Path(tempfile.mkdtemp(prefix="target-", dir=place.disk))
     program_s, durable_s = method.measure(place, target, files)
     check(target, files)
-    return {"place": place.name, "method": method.name, "program_s": program_s, "durable_s": durable_s}
+    return {"place": place.name, "method": method.name, "files": files, "program_s": program_s, "durable_s": durable_s}
 
 
 def measure_large(place: Place, size: str) -> Iterator[dict[str, Any]]:
@@ -82,6 +81,7 @@ def measure_large(place: Place, size: str) -> Iterator[dict[str, Any]]:
     dd = "mkdir -p {1}/out && cd {0}/out && for file in */*; do mkdir -p {1}/out/${{file%/*}} && "
     dd += "dd if=$file of={1}/out/$file bs=8M conv=fsync status=none || exit 1; done"
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up
+        harness.note_progress(f"{place.name}: {files} large files, round {round_number}")
         for method in ("dd", "drain") if round_number % 2 == 0 else ("drain", "dd"):
             target = Path(tempfile.mkdtemp(prefix="target-", dir=place.disk))
             ran(words, target)
@@ -98,6 +98,7 @@ def measure_large(place: Place, size: str) -> Iterator[dict[str, Any]]:
 
 def measure_extraction(place: Place, size: str) -> Iterator[dict[str, Any]]:
     """Seconds for one file out of a bundle: with the start of the helper, and with that of the command."""
+    harness.note_progress(f"{place.name}: a bundle of {IN_BUNDLE[size]:,} files")
     source, target = place.memory / "many", Path(tempfile.mkdtemp(prefix="bundled-", dir=place.disk))
     chosen = random.Random(34)
     for number in range(IN_BUNDLE[size]):
@@ -149,36 +150,6 @@ def call_costs(folder: Path, memory: Path, size: str) -> Iterator[dict[str, Any]
             yield {"staged": bool(rules), "ns": dict(zip(CALL_TEXTS, map(int, done.stdout.split()), strict=True))}
 
 
-def measure_computing(place: Place, size: str) -> Iterator[dict[str, Any]]:
-    """The processes compute on all processors, or more, so the drain has to share them."""
-    files, steps, milliseconds = COMPUTED[size]
-    scratch = place.disk / "scratch-computing"
-    scratch.mkdir()
-    for pair in range(PAIRS[size] + 1):  # pair 0 warms up
-        for name in (AFTER, WHILE) if pair % 2 == 0 else (WHILE, AFTER):
-            target = Path(tempfile.mkdtemp(prefix="target-", dir=place.disk))
-            keys = f'scratch = "{scratch}"\nwhile_running = {str(name == WHILE).lower()}\n'
-            program_s, durable_s = run_staged(target, keys, place.program(Path("out"), files, False, steps, milliseconds))
-            check(target, files)
-            if pair > 0:
-                times = {"program_s": program_s, "durable_s": durable_s, "after_s": durable_s - program_s}
-                yield {"method": name, "round": pair, **times}
-
-
-def print_computing(rows: list[dict[str, Any]]) -> None:
-    """Ratios with their intervals; no bound is set."""
-    table = Table(title="Drained after it, over drained while it runs: ratio and 95 % interval", title_justify="left")
-    for heading in ("seconds", "after", "while", "ratio", "interval"):
-        table.add_column(heading, justify="left" if heading == "seconds" else "right")
-    for what, text in (("program_s", "program"), ("durable_s", "until durable"), ("after_s", "from its end until durable")):
-        after, beside = ({row["round"]: row[what] for row in rows if row["method"] == name} for name in (AFTER, WHILE))
-        medians = statistics.median(after.values()), statistics.median(beside.values())
-        interval = harness.interval_of({r: [s] for r, s in after.items()}, {r: [s] for r, s in beside.items()})
-        bounds = "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
-        table.add_row(text, f"{medians[0]:.2f}", f"{medians[1]:.2f}", f"{medians[0] / medians[1]:.3f}", bounds)
-    console.print(table)
-
-
 def cluster_claims(rows: list[dict[str, Any]]) -> list[Claim]:
     wanted = {claim["id"]: claim for claim in harness.bounds("stage")["claims"]}
 
@@ -220,7 +191,7 @@ def local_claims(rows: list[dict[str, Any]], calls: list[dict[str, Any]], files:
 def print_rows(rows: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     for place in dict.fromkeys(row["place"] for row in rows if "place" in row):
         table = Table(title=f"Seconds on the {place}: median, least and most", title_justify="left")
-        for heading in ("method", "program", "", "until durable", ""):
+        for heading in ("method", "files", "program", "", "until durable", ""):
             table.add_column(heading, justify="left" if heading == "method" else "right")
         for method in METHODS:
             found = [row for row in rows if (row.get("place"), row.get("method")) == (place, method.name)]
@@ -230,7 +201,7 @@ def print_rows(rows: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
             for what in ("program_s", "durable_s"):
                 spread = Spread.of([row[what] for row in found])
                 cells += [f"{spread.median:.2f}", f"{spread.least:.2f} to {spread.most:.2f}"]
-            table.add_row(method.name, *cells)
+            table.add_row(method.name, f"{found[0]['files']:,}", *cells)
         console.print(table)
     print_calls(calls, "staged", "staged, ns")
 
@@ -250,10 +221,10 @@ def main() -> int:
         settings = {
             LOCAL: f"{harness.filesystem_of(disk)}; scratch in memory: {harness.filesystem_of(memory)}",
             CLUSTER: f"MooseFS, {login.NODES} nodes of this machine; scratch in memory" if cluster else "none",
-            "files": f"{FILES[size]:,} of {FILE_BYTES:,} bytes, by {PROCESSES} processes or ranks",
+            "files": f"{FILES[size]:,} of {FILE_BYTES:,} bytes, by {PROCESSES} processes or ranks; "
+            f"on the cluster {FILES[size] // PART[size]:,} by methods that no claim is about",
             "rounds": f"{ROUNDS[size]}, of methods that no claim is about: {ROUNDS[size] if size == 'quick' else 1}",
             "large files": "{} of {:,} bytes".format(*LARGE[size]),
-            "computing": "{:,} files in {} steps, {} ms of computing in each, {} pairs".format(*COMPUTED[size], PAIRS[size]),
             "rsync": "compared" if shutil.which("rsync") else "not installed",
         }
         harness.print_settings("Small files, staged and by hand", settings)
@@ -261,12 +232,10 @@ def main() -> int:
         rows += measure_large(local, size)
         rows += measure_all(local, size)
         rows += measure_extraction(local, size)
-        computing = list(measure_computing(local, size))
         calls = list(call_costs(disk, memory, size))
-        print_computing(computing)
         print_rows(rows, calls)
         claims = [*cluster_claims(rows), *local_claims(rows, calls, FILES[size])]
-        rows += [*computing, *({"calls": row} for row in calls)]
+        rows += [{"calls": row} for row in calls]
         title = "Claims: ratios of times; drain in files a second; extraction in ms; calls in microseconds more"
         return harness.conclude("stage", {"size": size, **settings}, rows, claims, title)
     finally:

@@ -133,6 +133,7 @@ def run(cell: Cell, steps: int, checks: bool) -> list[float]:
 def measure(cells: list[Cell], size: str) -> Iterator[dict[str, Any]]:
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up, and its files are compared
         turn = round_number % len(cells)
+        harness.note_progress(f"round {round_number} of {ROUNDS[size]}")
         for cell in cells[turn:] + cells[:turn]:
             seconds = run(cell, STEPS[size], checks=round_number == 0)
             if round_number > 0:

@@ -12,6 +12,7 @@ import signal
 import statistics
 import subprocess
 import tempfile
+import time
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -236,6 +237,14 @@ def print_settings(title: str, settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         table.add_row(key, value)
     console.print(table)
+
+
+_began_s = time.monotonic()
+
+
+def note_progress(text: str) -> None:
+    """Prints a line with the time since the bench began, so that a long bench shows what it does."""
+    console.print(f"[dim]{time.monotonic() - _began_s:6.0f} s  {text}[/dim]", highlight=False)
 
 
 CLAIMS = "Claims (their time / ours; more than 1: ours is faster)"
