@@ -160,7 +160,7 @@ import glob, os
 print(sorted(os.listdir("out")), sorted(glob.glob("out/r0*")), sorted(os.listdir("out/d")))
 with os.scandir("out") as entries:
     print(sorted(entry.name for entry in entries if entry.is_file()))
-print(sorted(names for _, _, names in os.walk("out")))
+print(sorted(sorted(names) for _, _, names in os.walk("out")))
 """
     os.symlink("r00", bundled.base / "out/link")
     (bundled.base / "out/own").touch()

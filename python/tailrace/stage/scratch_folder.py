@@ -144,17 +144,27 @@ def files_of(scratch: str) -> Iterator[str]:
 
 class Folders:
     """The folders below scratch, which the program has also made at the target. Gives those on scratch the modes of those at the
-    target, because the drain delivers modes. Keeps their times, because delivering files changes them."""
+    target, because the drain delivers modes. Keeps their times, because delivering files changes them. Removes empty ones that are
+    not at the target any more: a process of another node has removed them."""
 
     def __init__(self, scratch: str, base: str) -> None:
         self.times: dict[str, int] = {}
+        removed: list[str] = []
         for folder, _, _ in _walk(scratch):
+            if folder == scratch:
+                continue
+            at_target = os.path.join(base, os.path.relpath(folder, scratch))
+            try:
+                is_there = os.stat(at_target)
+                self.times[at_target] = max(os.stat(folder).st_mtime_ns, is_there.st_mtime_ns)
+                os.chmod(folder, stat.S_IMODE(is_there.st_mode))
+            except FileNotFoundError:
+                removed.append(folder)
+            except OSError:
+                continue
+        for folder in reversed(removed):  # an inner one before that in which it is
             with contextlib.suppress(OSError):
-                if folder != scratch:
-                    at_target = os.path.join(base, os.path.relpath(folder, scratch))
-                    is_there = os.stat(at_target)
-                    self.times[at_target] = max(os.stat(folder).st_mtime_ns, is_there.st_mtime_ns)
-                    os.chmod(folder, stat.S_IMODE(is_there.st_mode))
+                os.rmdir(folder)
 
     def restore_times(self) -> None:
         restore_times(self.times)
