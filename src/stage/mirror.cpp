@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <vector>
@@ -18,7 +19,7 @@ namespace {
 
 // The target may be a parallel file system, where each call waits for a server: several threads wait at once.
 constexpr size_t kThreads = 16;
-constexpr size_t kThreadBytes = 4u << 20;
+constexpr size_t kMostBufferBytes = 4u << 20;
 
 class Mirror : public Sink {
 public:
@@ -26,32 +27,37 @@ public:
         : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)), buffers_(kThreads) {}
 
     void add(std::span<Item> items, const std::function<void()>& on_copied) override {
-        for (Item& item : items) copies_.emplace_back(std::to_string(place_.first + copies_.size()), &item);
-        for_each_copy([&](Copy& copy, std::vector<char>& buffer) {
+        uint64_t longest = 1;
+        for (Item& item : items) {
+            copies_.emplace_back(std::to_string(place_.first + copies_.size()), &item);
+            longest = std::max(longest, item.identity.size_bytes);
+        }
+        buffer_bytes_ = std::min<uint64_t>(longest, kMostBufferBytes);
+        for_each_copy([&](Copy& copy, size_t thread) {
             throw_if_stopped();
-            add_one(copy, buffer);
+            add_one(copy, thread);
             on_copied();
         });
     }
 
     void sync() override {
-        for_each_copy([&](const Copy& copy, std::vector<char>&) {
+        for_each_copy([&](const Copy& copy, size_t) {
             if (copy.file.is_open() && ::fsync(copy.file.get()) != 0) fail_system("fsync", path_of(*copy.item), errno);
         });
     }
 
     void compare() override {
-        for_each_copy([&](const Copy& copy, std::vector<char>& buffer) {
+        for_each_copy([&](const Copy& copy, size_t thread) {
             if (!copy.file.is_open() || copy.is_early) return;  // an early copy was compared when it was made
             const std::string path = path_of(*copy.item);
-            if (sum_of_stored(copy.file.get(), 0, copy.item->identity.size_bytes, buffer, path) != copy.item->sum)
+            if (sum_of_stored(copy.file.get(), 0, copy.item->identity.size_bytes, buffer_of(thread), path) != copy.item->sum)
                 fail(Status::CORRUPT, "the copy of ", path, " reads back other bytes than were written: its device may be damaged");
         });
     }
 
     void publish() override {
         for (const Copy& copy : copies_) make_parents(*copy.item);
-        for_each_copy([&](const Copy& copy, std::vector<char>&) {
+        for_each_copy([&](const Copy& copy, size_t) {
             const ItemKind kind = copy.item->kind;
             if (kind == ItemKind::file || kind == ItemKind::symbolic_link)
                 rename_path(copy.is_early ? copy.item->early_path : temporary_path_of(copy), path_of(*copy.item));
@@ -84,23 +90,27 @@ private:
         Descriptor file;
     };
 
-    void for_each_copy(const std::function<void(Copy& copy, std::vector<char>& buffer)>& work) {
-        for_each_index(copies_.size(), kThreads, [&](size_t k, size_t thread) { work(copies_[k], buffers_[thread]); });
+    void for_each_copy(const std::function<void(Copy& copy, size_t thread)>& work) {
+        for_each_index(copies_.size(), kThreads, [&](size_t k, size_t thread) { work(copies_[k], thread); });
+    }
+
+    std::span<char> buffer_of(size_t thread) {
+        buffers_[thread].resize(buffer_bytes_);
+        return buffers_[thread];
     }
 
     std::string path_of(const Item& item) const { return place_.target + "/" + item.target_path(); }
 
     std::string temporary_path_of(const Copy& copy) const { return place_.temporary + "/" + copy.name; }
 
-    void add_one(Copy& copy, std::vector<char>& buffer) {
+    void add_one(Copy& copy, size_t thread) {
         Item& item = *copy.item;
         if (copy.is_early) return take_early(copy);
         if (item.kind == ItemKind::symbolic_link) make_link(copy);
         if (item.kind != ItemKind::file) return;
         copy.file = make_file(copy);
-        buffer.resize(kThreadBytes);
         uint64_t at = 0;
-        item.sum = read_item(item, buffer, [&](std::span<const char> bytes) {
+        item.sum = read_item(item, buffer_of(thread), [&](std::span<const char> bytes) {
             write_fully(copy.file.get(), at, bytes.data(), bytes.size(), path_of(item));
             ::sync_file_range(copy.file.get(), static_cast<off_t>(at), static_cast<off_t>(bytes.size()), SYNC_FILE_RANGE_WRITE);
             at += bytes.size();
@@ -179,6 +189,7 @@ private:
     SinkPlace place_;
     Descriptor target_, temporary_;
     std::vector<std::vector<char>> buffers_;  // one a thread, made when it is needed
+    size_t buffer_bytes_ = 1;
     std::vector<Copy> copies_;
     std::set<std::string> folders_;  // in which names were made that are not synced yet
 };
