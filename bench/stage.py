@@ -40,8 +40,8 @@ from bench.tree import CALL_TEXTS, CALLS, print_calls
 LOCAL, CLUSTER = "local disk", "cluster"
 FILES, ROUNDS = {"quick": 400, "full": 20_000}, {"quick": 3, "full": 5}
 WARM_UP = 10  # one of so many files is made before the first round
-# One of so many files is made on the cluster by methods without a claim there. RATIONALE: cp and rsync with fsync and comparison take
-# minutes for all, and the bench is to take ten.
+# One of so many files is made on the cluster by methods without a claim there. RATIONALE: cp and rsync with fsync and comparison
+# take minutes for all, and the bench is to take ten.
 PART = {"quick": 1, "full": 10}
 LARGE = {"quick": (4, 16 << 20), "full": (4, 256 << 20)}  # files, bytes of each
 IN_BUNDLE = {"quick": 2_000, "full": 72_000}

@@ -25,10 +25,13 @@ for name in (f"a.{rank}", f"deep/b.{rank}"):
     os.makedirs(os.path.dirname("out/" + name), exist_ok=True)
     put(name)
     assert here(name)
+flag(f"written.{rank}")
+wait(f"written.{1 - rank}")
+assert not here(f"a.{1 - rank}")
 print(node, sorted(name for _, _, names in os.walk("out") for name in names))
 """)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == ["n1 ['a.0', 'b.0']", "n2 ['a.1', 'b.1']"], "each sees its own until the end"
+    assert sorted(done.stdout.splitlines()) == [f"{node} ['a.0', 'a.1', 'b.0', 'b.1']" for node in ("n1", "n2")]
     assert nodes.delivered() == {name: content(rank, name) for rank in (0, 1) for name in (f"a.{rank}", f"deep/b.{rank}")}
     assert f"files are staged in {os.uname().nodename}:" in done.stderr
     assert "4 files, 11.7 KiB from 2 nodes" in done.stderr

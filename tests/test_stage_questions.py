@@ -137,7 +137,7 @@ else:
     assert sorted(os.listdir("out")) == everything
     os.symlink("out", "shortcut")
     assert sorted(os.listdir("shortcut")) == everything
-    assert [entry.name for entry in sorted(os.scandir("out"), key=lambda entry: entry.name) if entry.is_file()] == sorted([*names, "own"])
+    assert sorted(entry.name for entry in os.scandir("out") if entry.is_file()) == sorted([*names, "own"])
     assert glob.glob("out/pl*n") == ["out/plain"]
     assert [(folder, sorted(files)) for folder, _, files in sorted(os.walk("out"))] == [
         ("out", sorted([*names, "own"])), ("out/deep", []), ("out/deep/er", ["file"])]

@@ -82,8 +82,8 @@ def rests(found: list[Coverage]) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_libraries_that_workers_load_are_known_also_where_they_are_killed(tmp_path: Path, how: str) -> None:
-    """What a worker does in the moment of its death is not recorded, such as a message of the pool. A library is more than that: the
-    loader reads 832 bytes of it first."""
+    """What a worker does in the moment of its death is not recorded, such as a message of the pool. A library is more than that:
+    the loader reads 832 bytes of it first."""
     script = tmp_path / "pool.py"
     script.write_text(POOL)
     found = run(tmp_path, sys.executable, script, how)

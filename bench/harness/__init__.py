@@ -12,8 +12,8 @@ import signal
 import statistics
 import subprocess
 import tempfile
-import time
 import threading
+import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -15,11 +15,11 @@ inline bool is_on() { return has_agent.load(std::memory_order_relaxed); }
 
 // The first byte of a question; the path below the base follows.
 enum class Kind : char {
-    others = '?',  // another node is to deliver the file
-    own = '!',     // this node is to deliver the file
-    below = '/',   // all files below the folder are to be taken out of bundles
-    removed = 'x', // the file is about to be removed or renamed: it is in no bundle any more
-    names = 'l',   // the names of the files in the folder that other nodes or bundles have
+    others = '?',   // another node is to deliver the file
+    own = '!',      // this node is to deliver the file
+    below = '/',    // all files below the folder are to be taken out of bundles
+    removed = 'x',  // the file is about to be removed or renamed: it is in no bundle any more
+    names = 'l',    // the names of the files in the folder that other nodes or bundles have
 };
 
 // The answers: one byte each.
@@ -33,8 +33,8 @@ enum class Answer : char {
 void begin(const char* scratch);
 
 // Asks, and waits for at most kSilent_ns after each answer. Returns Answer::done or Answer::unknown. `is_silent`: shared by the
-// processes of the node, or null; while it is set, no process waits long. `names`: set to the descriptor of a file with the names of
-// Kind::names, or to -1 if there is none; the caller closes it.
+// processes of the node, or null; while it is set, no process waits long. `names`: set to the descriptor of a file with the names
+// of Kind::names, or to -1 if there is none; the caller closes it.
 Answer ask(Kind kind, const char* below, uint64_t bytes, std::atomic<uint32_t>* is_silent, int64_t* names = nullptr);
 
 constexpr uint64_t kSilent_ns = 30'000'000'000, kAfterSilence_ns = 50'000'000;

@@ -26,7 +26,8 @@ bool has_names_elsewhere(int directory, const char* path);
 // The names of the files in a folder that other nodes or bundles have. Other nodes name closed files only.
 class NamesElsewhere {
 public:
-    // Asks. `folder`: its real path. Nothing is asked of a folder outside of the run's, and where nobody answers.
+    // Asks. `folder`: its real path. Nothing is asked of a folder outside of the run's, and in a run without
+    // questions.
     NamesElsewhere(const char* folder, uint32_t bytes);
     NamesElsewhere(const NamesElsewhere&) = delete;
     ~NamesElsewhere();

@@ -31,8 +31,8 @@ public:
     // hard links. Does nothing if no bundle has the name, or it exists there. Throws BAD_ARGUMENT if two drains have delivered it,
     // as each_member_of() does.
     void take(const std::string& base, const std::string& name, Extraction& extraction);
-    // Notes that a file was taken, and makes none: the program is about to remove or rename the one of this name. It may be one that
-    // a user has extracted by hand.
+    // Notes that a file was taken, and makes none: the program is about to remove or rename the one of this name. It may be one
+    // that a user has extracted by hand.
     void leave(const std::string& name);
 
 private:

@@ -183,8 +183,7 @@ void EarlyCopier::copy(std::vector<Item>& items) {
         make_mirror({.target = options_.target, .temporary = folder_->path(), .name = {}, .first = first});
     std::vector<bool> is_quiet;
     try {
-        for (const Item& item : items)
-            is_quiet.push_back(is_past_its_tick(item.identity) && times_show_changes(item.file.get()));
+        for (const Item& item : items) is_quiet.push_back(is_past_its_tick(item.identity) && times_show_changes(item.file.get()));
         try {
             sink->add(items, [] { reach(DrainState::early_copied); });
         } catch (const Error& error) {

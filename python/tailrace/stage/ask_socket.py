@@ -43,8 +43,8 @@ class Client:
                 self._send(b"w")
 
     def done(self, is_known: bool, names: Sequence[str] = ()) -> None:
-        """The last answer. `is_known`: all nodes have answered. `names`: those that were asked for, each after a letter (names_text).
-        Only the first call counts."""
+        """The last answer. `is_known`: all nodes have answered. `names`: those that were asked for, each after a letter
+        (names_text). Only the first call counts."""
         with self._lock:
             if self._is_done:
                 return

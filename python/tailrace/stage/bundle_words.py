@@ -1,5 +1,5 @@
-"""What is asked of other nodes and of bundles, in the words of `tailraced give` and `tailraced take`: the path of a file, or a form of
-it with slashes."""
+"""What is asked of other nodes and of bundles, in the words of `tailraced give` and `tailraced take`: the path of a file, or a form
+of it with slashes."""
 
 from __future__ import annotations
 

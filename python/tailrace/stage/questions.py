@@ -1,6 +1,6 @@
-"""Questions of a run's processes for files that they do not find, and for the names in folders that they list. The command sends each
-question to all other nodes. It orders the first that has the file to deliver it, and answers the node that has asked. If no node has
-it, it may be in a bundle of an earlier run. Names are collected from all nodes and bundles. Every wait has a limit."""
+"""Questions of a run's processes for files that they do not find, and for the names in folders that they list. The command sends
+each question to all other nodes. It orders the first that has the file to deliver it, and answers the node that has asked. If no
+node has it, it may be in a bundle of an earlier run. Names are collected from all nodes and bundles. Every wait has a limit."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Questions:
 
     def ask(self, path: str, asker: str, done: Done, still: Callable[[], None]) -> None:
         """Calls `done` when the file is at its target, or no other node has a closed file of this name (True), or when a node that
-        may have it does not answer (False). Until then calls `still` now and then. `path` may be other words of bundle_words: `done`
-        gets the names of a listing, each after the letter of Result.names."""
+        may have it does not answer (False). Until then calls `still` now and then. `path` may be other words of bundle_words:
+        `done` gets the names of a listing, each after the letter of Result.names."""
         with self._lock:
             own = self._own
             if own is None:
