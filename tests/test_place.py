@@ -20,7 +20,7 @@ from tailrace.toml_table import TomlError
 
 RULE = 'files = "data/{stream}.{rank:number}.{step:number}"\nto = "{rank}/{stream}"\nmost = 100\n'
 ANY = 'files = "**/{any}"\nto = ".t{hash%16}"\n'
-CASES = ("opening", "attributes", "names", "listing", "threads")
+CASES = ("opening", "attributes", "names", "listing", "threads", "walks")
 
 
 def rules(base: Path, files: str, to: str = "", **more: object) -> tuple[TreeRule, ...]:
@@ -185,8 +185,8 @@ def test_options_are_read_without_typer() -> None:
 # ---- programs -------------------------------------------------------------------------------------------------------------------
 
 
-def case_program(build_dir: Path) -> str:
-    return str(build_dir / "tests" / "place_case")
+def case_program(build_dir: Path, case: str = "") -> str:
+    return str(build_dir / "tests" / ("walk_case" if case == "walks" else "place_case"))
 
 
 @pytest.mark.parametrize("rule", [RULE, ANY], ids=["numbers", "any name"])
@@ -199,11 +199,12 @@ def test_programs_see_what_they_see_without_rules(
     plain, placed = tmp_path / "plain", tmp_path / "placed"
     plain.mkdir()
     placed.mkdir()
-    expected = subprocess.run([case_program(build_dir), case], cwd=plain, capture_output=True, text=True, check=True, timeout=60)
+    words = [case_program(build_dir, case), case]
+    expected = subprocess.run(words, cwd=plain, capture_output=True, text=True, check=True, timeout=60)
     config = write_config(placed, rule)
     (tmp_path / "tailrace.toml").write_text(config.read_text().replace('"data/', '"placed/data/').replace('"**/', '"placed/**/'))
     config.unlink()
-    done = run(tailrace_command, tmp_path / "tailrace.toml", [case_program(build_dir), case], cwd=placed)
+    done = run(tailrace_command, tmp_path / "tailrace.toml", words, cwd=placed)
     assert done.returncode == 0
     assert done.stdout == expected.stdout
     assert done.stderr == ""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-CASES = ("opening", "attributes", "names", "listing", "threads")
+CASES = ("opening", "attributes", "names", "listing", "threads", "walks")
 STAGE = 'files = ["out/**"]\n'
 
 
@@ -79,7 +79,7 @@ def same_with_and_without(staged: Staged, tmp_path: Path, words: list[str], prep
 
 @pytest.mark.parametrize("case", CASES)
 def test_programs_see_what_they_see_without_scratch(staged: Staged, tmp_path: Path, build_dir: Path, case: str) -> None:
-    program = str(build_dir / "tests" / "place_case")
+    program = str(build_dir / "tests" / ("walk_case" if case == "walks" else "place_case"))
     plain, inner = tmp_path / "plain", staged.base / "placed"
     plain.mkdir()
     inner.mkdir()

@@ -7,6 +7,7 @@
 
 #include "preload/call_files.hpp"
 #include "preload/file_walk.hpp"
+#include "preload/fts_walk.hpp"
 #include "preload/open_close.hpp"
 #include "preload/walks.hpp"
 #include "preload/working_folder.hpp"
@@ -109,7 +110,6 @@ GETDIRENTRIES(getdirentries64)
         call.record(result < 0 ? -int64_t{errno} : 0, {}, named_file(call, path, AT_FDCWD, result < 0)); \
         return result;                                                                                   \
     }
-// FTW_CHDIR changes the working directory of the process: the C library's own walk does that.
 template <class Visited>
 static walks::Visit as_visit(Visited visit) {
     return reinterpret_cast<walks::Visit>(reinterpret_cast<void*>(visit));
@@ -118,7 +118,7 @@ static walks::Visit as_visit(Visited visit) {
     HOOK(int, symbol, parameters) {                                                                                      \
         Traced call(Call::walk);                                                                                         \
         const working_folder::WhileUnknown folder((flags & FTW_CHDIR) != 0);                                             \
-        const bool is_logical = placing::is_on() && (flags & FTW_CHDIR) == 0;                                            \
+        const bool is_logical = placing::is_on();                                                                        \
         const int result = is_logical ? walks::walk_files(path, as_visit(visit), flags, plain) : NEXT(symbol) arguments; \
         call.record(result < 0 ? -int64_t{errno} : 0, {}, named_file(call, path, AT_FDCWD, result < 0));                 \
         return result;                                                                                                   \
@@ -134,25 +134,39 @@ WALK(glob, (const char* path, int flags, int (*failed)(const char*, int), glob_t
 WALK(glob64, (const char* path, int flags, int (*failed)(const char*, int), glob64_t* to),
      (path, walks::with_logical_view(flags, to), failed, to))
 
-#define FTS_OPEN(symbol, tree, entry)                                                                                          \
-    HOOK(tree*, symbol, (char* const* paths, int options, int (*compare)(const entry**, const entry**))) {                     \
-        if ((options & FTS_NOCHDIR) == 0) working_folder::forget_for_good();                                                   \
-        Traced call(Call::walk);                                                                                               \
-        tree* const result = NEXT(symbol)(paths, options, compare);                                                            \
-        return call.finish(result, {}, named_file(call, result == nullptr ? nullptr : paths[0], AT_FDCWD, result == nullptr)); \
-    }
-FTS_OPEN(fts_open, FTS, FTSENT)
-FTS_OPEN(fts64_open, FTS64, FTSENT64)
+// fts_read gets an event for each entry. fts and fts64 have the same records on this machine.
+static_assert(sizeof(FTSENT) == sizeof(FTSENT64) && sizeof(FTS) == sizeof(FTS64));
 
-#define FTS_READ(symbol, tree, entry)                                                                \
-    HOOK(entry*, symbol, (tree * walked)) {                                                          \
-        Traced call(Call::readdir);                                                                  \
-        entry* const result = NEXT(symbol)(walked);                                                  \
-        call.record(int64_t{result != nullptr}, {},                                                  \
-                    result == nullptr ? 0 : named_file(call, result->fts_accpath, AT_FDCWD, false)); \
-        return result;                                                                               \
+#define FTS_FUNCTIONS(symbol, tree, entry)                                                                                     \
+    HOOK(tree*, symbol##_open, (char* const* paths, int options, int (*compare)(const entry**, const entry**))) {              \
+        const bool is_logical = placing::is_on();                                                                              \
+        if (!is_logical && (options & FTS_NOCHDIR) == 0) working_folder::forget_for_good();                                    \
+        Traced call(Call::walk);                                                                                               \
+        tree* const result =                                                                                                   \
+            is_logical ? reinterpret_cast<tree*>(fts_walk::open(paths, options, reinterpret_cast<fts_walk::Compare>(compare))) \
+                       : NEXT(symbol##_open)(paths, options, compare);                                                         \
+        return call.finish(result, {}, named_file(call, result == nullptr ? nullptr : paths[0], AT_FDCWD, result == nullptr)); \
+    }                                                                                                                          \
+    HOOK(entry*, symbol##_read, (tree * walked)) {                                                                             \
+        Traced call(Call::readdir);                                                                                            \
+        entry* const result = placing::is_on() ? reinterpret_cast<entry*>(fts_walk::read(reinterpret_cast<FTS*>(walked)))      \
+                                               : NEXT(symbol##_read)(walked);                                                  \
+        call.record(int64_t{result != nullptr}, {},                                                                            \
+                    result == nullptr ? 0 : named_file(call, result->fts_accpath, AT_FDCWD, false));                           \
+        return result;                                                                                                         \
+    }                                                                                                                          \
+    HOOK(entry*, symbol##_children, (tree * walked, int instruction)) {                                                        \
+        if (!placing::is_on()) return NEXT(symbol##_children)(walked, instruction);                                            \
+        return reinterpret_cast<entry*>(fts_walk::children(reinterpret_cast<FTS*>(walked), instruction));                      \
+    }                                                                                                                          \
+    HOOK(int, symbol##_set, (tree * walked, entry * of, int instruction)) {                                                    \
+        if (!placing::is_on()) return NEXT(symbol##_set)(walked, of, instruction);                                             \
+        return fts_walk::set(reinterpret_cast<FTS*>(walked), reinterpret_cast<FTSENT*>(of), instruction);                      \
+    }                                                                                                                          \
+    HOOK(int, symbol##_close, (tree * walked)) {                                                                               \
+        return placing::is_on() ? fts_walk::close(reinterpret_cast<FTS*>(walked)) : NEXT(symbol##_close)(walked);              \
     }
-FTS_READ(fts_read, FTS, FTSENT)
-FTS_READ(fts64_read, FTS64, FTSENT64)
+FTS_FUNCTIONS(fts, FTS, FTSENT)
+FTS_FUNCTIONS(fts64, FTS64, FTSENT64)
 
 }  // namespace tailrace::preload

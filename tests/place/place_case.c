@@ -267,11 +267,8 @@ static void listing(void) {
     SHOW(glob("*/[fn]*", 0, NULL, &found));
     for (size_t i = 0; i < found.gl_pathc; ++i) puts(found.gl_pathv[i]);
     globfree(&found);
-    for (int flags = 0; flags < 16; flags += 1) {
-        if ((flags & FTW_CHDIR) != 0) continue;
-        SHOW(nftw("data", print_visit, 10, flags));
-        print_visit(NULL, NULL, 0, NULL);
-    }
+    SHOW(nftw("data", print_visit, 10, 0));
+    print_visit(NULL, NULL, 0, NULL);
     SHOW(nftw("none", print_visit, 10, 0));
     SHOW(ftw("data", count_visit, 10));
     SHOW(visited);
