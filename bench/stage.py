@@ -6,7 +6,7 @@ Four processes make files of 16 KiB on the local disk, and four ranks on two nod
 staged by `tailrace run` in memory, and as people do it by hand: written to memory, then copied with cp, or with tar, with fsync and
 comparison.
 
-On the local disk also: large files against dd, and one file out of a bundle.
+On the local disk also: large files against dd, and one file out of bundles.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def measure_large(place: Place, size: str) -> Iterator[dict[str, Any]]:
 
 
 def measure_extraction(place: Place, size: str) -> Iterator[dict[str, Any]]:
-    """Seconds for one file out of a bundle: with the start of the helper, and with that of the command."""
-    harness.note_progress(f"{place.name}: a bundle of {IN_BUNDLE[size]:,} files")
+    """Seconds for one file out of the bundles of a folder: with the start of the helper, and with that of the command."""
+    harness.note_progress(f"{place.name}: bundles of {IN_BUNDLE[size]:,} files")
     source, target = place.memory / "many", Path(tempfile.mkdtemp(prefix="bundled-", dir=place.disk))
     chosen = random.Random(34)
     for number in range(IN_BUNDLE[size]):
@@ -107,17 +107,16 @@ def measure_extraction(place: Place, size: str) -> Iterator[dict[str, Any]]:
             folder.mkdir(parents=True)
         (folder / f"f{number}").write_bytes(_content(number))
     ran([str(harness.BUILD / "bin" / "tailrace"), "drain", "copy", str(source), str(target), "--bundle"], place.disk)
-    (bundle,) = target.glob("*.tar")
     for taken in range(TAKEN):
         number = chosen.randrange(IN_BUNDLE[size])
         into, name = Path(tempfile.mkdtemp(dir=place.disk)), f"{number % 100:02}/f{number}"
         by_command = taken % 10 == 0
-        words = [str(harness.BUILD / "bin" / "tailrace"), "extract", str(bundle), name, "--into", str(into)]
+        words = [str(harness.BUILD / "bin" / "tailrace"), "extract", str(target), name, "--into", str(into)]
         begin = time.monotonic()
         if by_command:
             ran(words, place.disk)
         else:
-            bundles.extract(bundle, into, [name])
+            bundles.extract(target, into, [name])
         seconds = time.monotonic() - begin
         if (into / name).read_bytes() != _content(number):
             raise harness.BenchError(f"{name}: extracted with other bytes than were written")
