@@ -171,7 +171,7 @@ FTSENT* loaded(FTS* walk, FTSENT* root) {
     return walk->fts_cur = root;
 }
 
-// Goes on behind an entry: to the next one of its directory, or to the directory again.
+// Proceeds behind an entry: to the next one of its directory, or to the directory again.
 FTSENT* next(FTS* walk, FTSENT* entry) {
     while (FTSENT* const after = entry->fts_link) {
         free(std::exchange(entry, after));
