@@ -8,12 +8,14 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tailrace.stage import given_names, name_lists
+from tailrace.stage import given_names, job_thread, name_lists
 from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.drain import StageError
 from tailrace.stage.giver import Giver, Outcome, Purpose, Result
@@ -431,6 +433,32 @@ def test_after_the_death_of_the_drain_the_next_file_is_given(staging: NodeStagin
     assert not (Path(staging.order.base) / "out/b").exists()
     assert given_names.read(Path(staging.order.log), staging.order.base) == {"out/a": "n1"}
     assert result_of(giver, "out/b") == Result(Outcome.GIVEN)
+
+
+def test_who_waits_for_others_hears_that_it_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a question behind a long delivery would be taken for one that has no answer."""
+    monkeypatch.setattr(job_thread, "STILL_S", 0.01)
+    begun, go = threading.Event(), threading.Event()
+    heard: queue.Queue[str] = queue.Queue()
+
+    @dataclass
+    class Job:
+        still: Callable[[], None]
+
+    def work(jobs: Sequence[Job]) -> None:
+        begun.set()
+        assert go.wait(60)
+
+    thread = job_thread.JobThread(work, lambda: heard.put("ended"))
+    thread.put(Job(lambda: None))
+    assert begun.wait(60)
+    thread.put(Job(lambda: heard.put("still")))
+    assert heard.get(timeout=60) == "still"
+    go.set()
+    thread.end()
+    while (last := heard.get(timeout=60)) == "still":
+        pass
+    assert last == "ended"
 
 
 def test_names_that_were_given_are_of_the_node_that_was_last(tmp_path: Path) -> None:

@@ -22,13 +22,13 @@ Job = TypeVar("Job", bound=Waiting)
 
 
 class JobThread(Generic[Job]):
-    """Calls `work` with all jobs that are there at the moment, again and again, and `ended` after the last ones. While it works on
-    jobs it calls `still` of each every STILL_S seconds."""
+    """Calls `work` with all jobs that are there at the moment, again and again, and `ended` after the last ones. Calls `still` of
+    each job that is not done every STILL_S seconds, also of those that wait for their turn."""
 
     def __init__(self, work: Callable[[Sequence[Job]], None], ended: Callable[[], None]) -> None:
         self._work, self._ended = work, ended
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()  # None: there are no more
-        self._working: Sequence[Job] = ()
+        self._not_done: dict[int, Job] = {}  # by id()
         self._is_over = threading.Event()
         # RATIONALE: the kernel ends tailraced when the thread ends that has started it.
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -40,6 +40,7 @@ class JobThread(Generic[Job]):
         return self._is_over.is_set()
 
     def put(self, job: Job) -> None:
+        self._not_done[id(job)] = job
         self._jobs.put(job)
 
     def end(self) -> None:
@@ -50,7 +51,7 @@ class JobThread(Generic[Job]):
 
     def _say_still(self) -> None:
         while not self._is_over.wait(STILL_S):
-            for job in list(self._working):
+            for job in list(self._not_done.values()):
                 job.still()
 
     def _run(self) -> None:
@@ -61,7 +62,8 @@ class JobThread(Generic[Job]):
                 while True:
                     jobs.append(self._jobs.get_nowait())
             is_last = None in jobs
-            self._working = [job for job in jobs if job is not None]
-            self._work(self._working)
-            self._working = ()
+            now = [job for job in jobs if job is not None]
+            self._work(now)
+            for job in now:
+                del self._not_done[id(job)]
         self._ended()
