@@ -460,6 +460,7 @@ def test_full_servers_hold_writers_up_until_there_is_room(drill: Cluster) -> Non
     assert drill.on("n2", "stat", "-c", "%s", "/mnt/pfs/full") == f"{32 << 20}\n"
 
 
+@pytest.mark.full
 def test_glusterfs(new_cluster: NewCluster) -> None:
     """The second file system: shared by all nodes, a server that is killed and comes back with its files, one that is restarted,
     and a node that mounts without the first server."""

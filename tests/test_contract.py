@@ -63,6 +63,7 @@ def cases_of(*languages: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.fast
+@pytest.mark.sampled(100)
 @pytest.mark.both_mpis(2, 30)
 @pytest.mark.parametrize(("name", "language"), cases_of("C", "C++", "Fortran"))
 def test_case(mpirun: Mpirun, tmp_path: Path, name: str, language: str) -> None:

@@ -138,7 +138,7 @@ def check_once(
     assert failures >= (5 if writes else 0), "hardly any of the faults was noticed"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("durability", ["step", "close"])
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -192,7 +192,7 @@ def test_every_call_fails_with_every_error(
     check_once(mpirun, injector, in_memory, layout, rng.randrange(2), shift, "step")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls_fail_from_then_on(
@@ -228,7 +228,7 @@ def test_call_fails_while_reading(
 # ---- a directory in trouble -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("kind", ["moved", "hidden", "readonly"])
 def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: int) -> None:

@@ -450,7 +450,7 @@ def test_the_page_asks_for_a_restart(build_dir: Path, tmp_path: Path, language: 
     assert answer().startswith("stop: ")
 
 
-KILLS = 20
+KILLS = 5
 KILLED_LAYOUTS = {
     "fpp": "layout = 'fpp'\nsteps = 1",
     "fpp-3": "layout = 'fpp'\nsteps = 4",
@@ -467,9 +467,10 @@ KILLED_LAYOUTS = {
 
 
 @pytest.mark.sampled(1)
+@pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("layout", KILLED_LAYOUTS)
-def test_killed_at_random_steps(mpirun: Mpirun, tmp_path: Path, rng: random.Random, layout: str) -> None:
-    """The history is, value for value, that of a run without a kill. `--seed` repeats the same kills."""
+def test_killed_at_random_steps(mpirun: Mpirun, tmp_path: Path, rng: random.Random, layout: str, part: int) -> None:
+    """The history is, value for value, that of a run without a kill. Five kills each; `--seed` repeats the same ones."""
     program, ranks, steps, options = ROOT / "tests" / "python_model.py", 2, 40, KILLED_LAYOUTS[layout]
     for _ in range(KILLS):
         done = committed_restart(tmp_path)
