@@ -450,7 +450,6 @@ def test_the_page_asks_for_a_restart(build_dir: Path, tmp_path: Path, language: 
     assert answer().startswith("stop: ")
 
 
-KILLS = 5
 KILLED_LAYOUTS = {
     "fpp": "layout = 'fpp'\nsteps = 1",
     "fpp-3": "layout = 'fpp'\nsteps = 4",
@@ -472,7 +471,7 @@ KILLED_LAYOUTS = {
 def test_killed_at_random_steps(mpirun: Mpirun, tmp_path: Path, rng: random.Random, layout: str, part: int) -> None:
     """The history is, value for value, that of a run without a kill. Five kills each; `--seed` repeats the same ones."""
     program, ranks, steps, options = ROOT / "tests" / "python_model.py", 2, 40, KILLED_LAYOUTS[layout]
-    for _ in range(KILLS):
+    for _ in range(5):
         done = committed_restart(tmp_path)
         killed = rng.randint(done + 1, min(done + 5, steps))
         words = [tmp_path, options, str(steps), str(killed), str(rng.randrange(ranks)), f"{rng.choice([0, 0.001, 0.003, 0.01])}"]
