@@ -12,6 +12,7 @@
 #include "base/checksum.hpp"
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
+#include "base/workers.hpp"
 #include "stage/attributes.hpp"
 #include "stage/bundle_index.hpp"
 #include "stage/frames.hpp"
@@ -23,6 +24,9 @@ namespace tailrace {
 namespace {
 
 constexpr size_t kBufferBytes = 8u << 20;
+constexpr size_t kCompareBytes = 1u << 20;
+// Small files are read, and the bundle is compared, by several threads: on two processors in half of the time.
+constexpr size_t kThreads = 4;
 
 class Bundle : public Sink {
 public:
@@ -34,10 +38,17 @@ public:
     }
 
     void add(std::span<Item> items, const std::function<void()>& on_copied) override {
-        for (Item& item : items) {
-            throw_if_stopped();
-            add_one(item);
-            on_copied();
+        constexpr size_t kGroup = 512;
+        for (size_t at = 0; at < items.size(); at += kGroup) {
+            const std::span<Item> group = items.subspan(at, std::min(kGroup, items.size() - at));
+            std::vector<Head> heads(group.size());
+            for_each_index(group.size(), kThreads, [&](size_t k, size_t) { heads[k] = head_of(group[k]); });
+            for (size_t done = 0; done < group.size();) {
+                throw_if_stopped();
+                const size_t count = add_small(group.subspan(done), std::span(heads).subspan(done));
+                if (count == 0) add_large(group[done], heads[done]);
+                for (const size_t end = done + std::max<size_t>(count, 1); done < end; ++done) on_copied();
+            }
         }
     }
 
@@ -48,8 +59,11 @@ public:
     }
 
     void compare() override {
-        for (const Written& piece : written_)
-            if (sum_of_stored(file_.get(), piece.at, piece.bytes, buffer_, path_) != piece.sum) fail_compare();
+        std::vector<std::vector<char>> buffers(kThreads, std::vector<char>(kCompareBytes));
+        for_each_index(written_.size(), kThreads, [&](size_t k, size_t thread) {
+            const Written& piece = written_[k];
+            if (sum_of_stored(file_.get(), piece.at, piece.bytes, buffers[thread], path_) != piece.sum) fail_compare();
+        });
         if (marks_.empty()) return;
         // Whether what was stored becomes the files' bytes again. The frames are in the page cache now, as read from the device.
         FrameReader reader(file_.get(), path_, marks_);
@@ -84,29 +98,58 @@ private:
         uint64_t at, bytes, sum;
     };
 
-    void add_one(Item& item) {
+    // What stands before the bytes of a member.
+    struct Head {
         std::vector<Attribute> attributes;
-        if (item.kind == ItemKind::file) attributes = user_attributes_of(item.file.get(), item.path);
-        const std::string header = tar_header(item, attributes);
-        put(header.data(), header.size());
-        const uint64_t data_at = tar_at_ + filled_;
-        const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
-        if (item.kind == ItemKind::file) {
-            // Read a small file directly into the buffer from which it will be written.
-            if (bytes > buffer_.size() - filled_) flush();
-            if (bytes <= buffer_.size() - filled_) {
-                item.sum = read_item(item, std::span(buffer_).subspan(filled_, bytes), [](std::span<const char>) {});
-                filled_ += bytes;
-            } else {
-                item.sum = read_item(item, buffer_, [&](std::span<const char> piece) {
-                    filled_ = piece.size();
-                    flush();
-                });
-            }
-            static constexpr char kZeros[kTarBlock] = {};
-            put(kZeros, (kTarBlock - bytes % kTarBlock) % kTarBlock);
+        std::string text;
+    };
+
+    static Head head_of(const Item& item) {
+        Head head;
+        if (item.kind == ItemKind::file) head.attributes = user_attributes_of(item.file.get(), item.path);
+        head.text = tar_header(item, head.attributes);
+        return head;
+    }
+
+    static uint64_t data_bytes(const Item& item) { return item.kind == ItemKind::file ? item.identity.size_bytes : 0; }
+    static size_t padding(uint64_t bytes) { return (kTarBlock - bytes % kTarBlock) % kTarBlock; }
+
+    // Adds the first ones that fit into the buffer; each is read into its place there. Returns how many.
+    size_t add_small(std::span<Item> items, std::span<const Head> heads) {
+        const auto size_of = [&](size_t k) { return heads[k].text.size() + data_bytes(items[k]) + padding(data_bytes(items[k])); };
+        if (size_of(0) > buffer_.size() - filled_) flush();
+        std::vector<size_t> places;
+        for (size_t k = 0; k < items.size() && size_of(k) <= buffer_.size() - filled_; ++k) {
+            places.push_back(filled_);
+            filled_ += size_of(k);
         }
-        const std::string name = item.target_path(), more = packed(attributes);
+        for_each_index(places.size(), kThreads, [&](size_t k, size_t) {
+            Item& item = items[k];
+            const uint64_t bytes = data_bytes(item);
+            char* const data = std::copy(heads[k].text.begin(), heads[k].text.end(), buffer_.data() + places[k]);
+            if (item.kind == ItemKind::file) item.sum = read_item(item, std::span(data, bytes), [](std::span<const char>) {});
+            std::fill_n(data + bytes, padding(bytes), '\0');
+        });
+        for (size_t k = 0; k < places.size(); ++k) note_member(items[k], heads[k], tar_at_ + places[k] + heads[k].text.size());
+        return places.size();
+    }
+
+    // Adds one that is larger than the buffer.
+    void add_large(Item& item, const Head& head) {
+        put(head.text.data(), head.text.size());
+        const uint64_t data_at = tar_at_ + filled_;
+        flush();
+        item.sum = read_item(item, buffer_, [&](std::span<const char> piece) {
+            filled_ = piece.size();
+            flush();
+        });
+        static constexpr char kZeros[kTarBlock] = {};
+        put(kZeros, padding(item.identity.size_bytes));
+        note_member(item, head, data_at);
+    }
+
+    void note_member(const Item& item, const Head& head, uint64_t data_at) {
+        const std::string name = item.target_path(), more = packed(head.attributes);
         entries_.push_back({name,
                             name + item.link + more,
                             {.name_at = 0,
@@ -115,7 +158,7 @@ private:
                              .link_bytes = static_cast<uint32_t>(item.link.size()),
                              .mode = item.identity.mode & 07777,
                              .data_at = data_at,
-                             .data_bytes = bytes,
+                             .data_bytes = data_bytes(item),
                              .mtime_ns = item.identity.mtime_ns,
                              .sum = item.sum,
                              .attributes_bytes = static_cast<uint32_t>(more.size()),

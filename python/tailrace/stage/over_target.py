@@ -53,9 +53,10 @@ def at_target(base: str, paths: Iterable[str]) -> Iterator[str]:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, inside in by_folder.items():
         there = _listed(os.path.join(base, folder), LISTED_FOR_EACH * len(inside)) if len(inside) > FEW else None
-        for path in inside:
-            if os.path.basename(path) in there if there is not None else os.path.lexists(os.path.join(base, path)):
-                yield path
+        if there is not None:
+            yield from (path for path in inside if os.path.basename(path) in there) if there else ()
+        else:
+            yield from (path for path in inside if os.path.lexists(os.path.join(base, path)))
 
 
 def _listed(folder: str, most: int) -> set[str] | None:

@@ -138,8 +138,9 @@ def _walk(top: str) -> Any:
 def files_of(scratch: str) -> Iterator[str]:
     """The paths of all files and links below a folder of a run, relative to it."""
     for folder, names, files in _walk(scratch):
+        before = "" if folder == scratch else os.path.relpath(folder, scratch) + "/"
         for name in (*files, *(name for name in names if os.path.islink(os.path.join(folder, name)))):
-            yield os.path.relpath(os.path.join(folder, name), scratch)
+            yield before + name
 
 
 class Folders:
