@@ -1,30 +1,19 @@
 #include "base/cached_bytes.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+
+#include "base/local_file_system.hpp"
 
 namespace tailrace {
 namespace {
 
 constexpr uint64_t kCheckEvery = 1u << 20;  // one page in so many bytes is checked for being cached
-constexpr uint32_t kXfsMagic = 0x58465342;  // xfs.org; not in linux/magic.h of older systems
 constexpr int kPopulateRead = 22;           // MADV_POPULATE_READ of Linux 5.14: page faults that return errors, and raise no signal
-
-// Whether mapping a file is cheap: only on local file systems. Network file systems take a lock for every mapped page, or refuse
-// mappings.
-bool maps_cheaply(int descriptor) {
-    constexpr std::array<uint32_t, 5> kLocal{EXT4_SUPER_MAGIC, kXfsMagic, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC};
-    struct statfs system;
-    return ::fstatfs(descriptor, &system) == 0 &&
-           std::find(kLocal.begin(), kLocal.end(), static_cast<uint32_t>(system.f_type)) != kLocal.end();
-}
 
 // The status of the file, if it has at least `end` bytes.
 std::optional<struct stat> reaching(int descriptor, uint64_t end) {
@@ -51,7 +40,8 @@ bool is_cached(std::byte* base, uint64_t bytes, uint64_t page) {
 }  // namespace
 
 std::optional<CachedBytes> CachedBytes::find(int descriptor, uint64_t address, uint64_t bytes) {
-    if (bytes < kFewest || !maps_cheaply(descriptor)) return std::nullopt;
+    // Network file systems take a lock for every mapped page, or refuse mappings.
+    if (bytes < kFewest || !is_on_local_file_system(descriptor)) return std::nullopt;
     const auto file = reaching(descriptor, address + bytes);
     if (!file || !mincore_is_reliable(descriptor, file->st_uid)) return std::nullopt;
     const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/local_file_system.hpp"
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
 #include "base/workers.hpp"
@@ -25,7 +26,8 @@ constexpr size_t kMostBufferBytes = 4u << 20;
 class Mirror : public Sink {
 public:
     explicit Mirror(const SinkPlace& place)
-        : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)), buffers_(kThreads) {}
+        : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)),
+          syncs_at_once_(!is_on_local_file_system(temporary_.get())), buffers_(kThreads) {}
 
     void add(std::span<Item> items, const std::function<void()>& on_copied) override {
         uint64_t longest = 1;
@@ -43,7 +45,7 @@ public:
 
     void sync() override {
         for_each_copy([&](const Copy& copy, size_t) {
-            if (copy.file.is_open() && ::fsync(copy.file.get()) != 0) fail_system("fsync", path_of(*copy.item), errno);
+            if (copy.file.is_open() && !copy.is_synced) sync_one(copy);
         });
     }
 
@@ -87,7 +89,7 @@ private:
         Copy(std::string named, Item* of) : name(std::move(named)), item(of), is_early(of->early_use != EarlyUse::none) {}
         std::string name;
         Item* item;
-        bool is_early;
+        bool is_early, is_synced = false;
         Descriptor file;
     };
 
@@ -117,6 +119,13 @@ private:
             at += bytes.size();
         });
         set_attributes(copy.file.get(), item);
+        if (!syncs_at_once_) return;
+        sync_one(copy);
+        copy.is_synced = true;
+    }
+
+    void sync_one(const Copy& copy) const {
+        if (::fsync(copy.file.get()) != 0) fail_system("fsync", path_of(*copy.item), errno);
     }
 
     // A temporary name exists if a shipment was abandoned and its copy could not be removed.
@@ -189,6 +198,10 @@ private:
 
     SinkPlace place_;
     Descriptor target_, temporary_;
+    // Whether a file is synced when it was written, or when all are written. RATIONALE: a local file system writes many files together.
+    // MooseFS syncs a file that was just written in a millisecond, and makes one wait that was written before (measured: 0.4 s
+    // instead of 2.1 to 3.3 s for 500 files).
+    const bool syncs_at_once_;
     std::vector<std::vector<char>> buffers_;  // one a thread, made when it is needed
     size_t buffer_bytes_ = 1;
     std::vector<Copy> copies_;
