@@ -221,3 +221,20 @@ def test_a_disk_that_remembers_what_was_removed_is_named(tmp_path: Path, monkeyp
     assert facts.remembers_removed(tmp_path)
     (tmp_path / f"{name}-8").mkdir()
     assert not facts.remembers_removed(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("ext4", 1), ("fuse", 2)])
+def test_where_other_nodes_may_share_the_folder_each_copy_has_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, count: int
+) -> None:
+    """Another node remembers the name for a while, and would work in the copy that was moved away."""
+    monkeypatch.setattr(copies_module, "file_system", lambda _: {"type": kind})
+    (tmp_path / "input").write_text("text")
+    made, paths = Copies(tmp_path), set()
+    for _ in range(2):
+        with made.fresh() as copy:
+            assert (copy / "input").read_text() == "text"
+            paths.add(copy)
+    made.close()
+    assert len(paths) == count
+    assert [path.name for path in tmp_path.iterdir()] == ["input"]

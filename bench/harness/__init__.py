@@ -286,7 +286,8 @@ def conclude(
     """The end of a bench: prints the claims, writes the record, and prints `said` with its path. `settings` has the size.
 
     Returns the exit status: 1 if a claim does not hold in a full run; a quick run decides nothing."""
-    print_claims(claims, title)
+    if claims:
+        print_claims(claims, title)
     path = write_record(name, settings, rows, claims).relative_to(ROOT)
     console.print(f"{said}; {path}" if said else str(path))
     return 0 if settings["size"] == "quick" or all(claim.holds for claim in claims) else 1

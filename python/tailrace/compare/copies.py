@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tailrace.machine.facts import file_system
 from tailrace.trace.log_folder import NotTraceable, make_numbered
 
 STEM = "tailrace-compare-"
+LOCAL = {"ext2", "ext3", "ext4", "ext2/ext3", "xfs", "btrfs", "tmpfs", "overlay", "overlayfs", "zfs", "f2fs"}
 COPY, LOCK, BUNDLED, USED = "copy", "lock", "bundled", "used"
 LEFT_OUT = (STEM, "tailrace-run-")  # beginnings of names in the working folder that are not copied: earlier results
 
@@ -29,6 +31,10 @@ class Copies:
     def __init__(self, source: Path) -> None:
         self.source = source
         self._used = 0  # copies that were moved away
+        self._begun = 0
+        # RATIONALE: other nodes remember for a second (FUSE) or more (NFS) which folder has a name, and would work in a copy that
+        # was moved away. So where they may share the folder, each copy has a name of its own.
+        self._are_numbered = file_system(source)["type"] not in LOCAL
         try:
             self.folder = make_numbered(source, STEM)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -40,12 +46,16 @@ class Copies:
     @property
     def bundled(self) -> Path:
         """The folder for the bundles of a run and the files extracted from them."""
-        return self.folder / BUNDLED
+        return self.folder / self._numbered(BUNDLED)
 
     @property
     def copy(self) -> Path:
-        """The copy in which a run works. Its path is the same for all runs, because programs may write it into their files."""
-        return self.folder / COPY
+        """The copy in which a run works. On a local file system its path is the same for all runs, because programs may write it
+        into their files."""
+        return self.folder / self._numbered(COPY)
+
+    def _numbered(self, name: str) -> str:
+        return f"{name}-{self._begun}" if self._are_numbered else name
 
     def close(self) -> None:
         self.remove_copy()
@@ -79,6 +89,7 @@ class Copies:
     def fresh(self) -> Iterator[Path]:
         """Makes a new copy, and writes it to the device before the run begins. Moves the copy away after the run."""
         free_before = _free_on(self.folder)
+        self._begun += 1
         self.copy.mkdir(mode=0o700)
         shutil.copymode(self.source, self.copy)
         names = [os.fsencode(entry.name) for entry in os.scandir(self.source) if not entry.name.startswith(LEFT_OUT)]
