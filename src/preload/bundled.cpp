@@ -7,6 +7,7 @@
 
 #include "place/bundled_names.hpp"
 #include "place/rules.hpp"
+#include "trace/memory.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::preload::bundled {
@@ -42,8 +43,8 @@ void begin(const char* rules_path) {
     if (file < 0) return;
     struct stat is;
     if (raw::call(SYS_fstat, file, raw::address(&is)) == 0 && is_ours(is)) {
-        const int64_t at = raw::call(SYS_mmap, 0, is.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-        const auto* const names = at < 0 && at > -4096 ? nullptr : reinterpret_cast<const place::BundledNames*>(at);
+        const auto* const names = static_cast<const place::BundledNames*>(
+            trace::map_memory(static_cast<uint64_t>(is.st_size), PROT_READ, MAP_PRIVATE, file, 0));
         if (names != nullptr && is_sound(names, static_cast<uint64_t>(is.st_size))) {
             list.store(names, std::memory_order_relaxed);
             has_list.store(true, std::memory_order_release);

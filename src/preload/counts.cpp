@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "trace/memory.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::preload::counts {
@@ -34,8 +35,8 @@ void begin(const char* scratch) {
     struct stat is;
     if (file < 0) return;
     if (raw::call(SYS_fstat, file, raw::address(&is)) == 0 && is.st_size >= static_cast<off_t>(sizeof(place::ScratchCounts))) {
-        const int64_t at = raw::call(SYS_mmap, 0, sizeof(place::ScratchCounts), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (at >= 0 || at < -4096) shared.store(reinterpret_cast<place::ScratchCounts*>(at), std::memory_order_relaxed);
+        void* const at = trace::map_memory(sizeof(place::ScratchCounts), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (at != nullptr) shared.store(static_cast<place::ScratchCounts*>(at), std::memory_order_relaxed);
     }
     raw::call(SYS_close, file);
 }

@@ -7,6 +7,7 @@
 #include "preload/staged_elsewhere.hpp"
 #include "preload/staging.hpp"
 #include "preload/tree_walk.hpp"
+#include "trace/memory.hpp"
 
 namespace tailrace::preload::logical_folder {
 namespace {
@@ -31,7 +32,7 @@ dirent64* entry_at(Listing* listing, uint64_t at) { return reinterpret_cast<dire
 bool grow(Listing*& listing) {
     const int64_t at = raw::call(SYS_mremap, raw::address(listing), static_cast<int64_t>(listing->room),
                                  static_cast<int64_t>(listing->room * 2), MREMAP_MAYMOVE);
-    if (at < 0 && at > -4096) return false;
+    if (raw::is_error(at)) return false;
     listing = reinterpret_cast<Listing*>(at);
     listing->room *= 2;
     return true;
@@ -140,8 +141,8 @@ Listing* read_all(int directory) {
     if (staged.descriptor < 0 && !elsewhere.is_asked() && !place::has_rule(placing::rules(), path.text, path.bytes)) return nullptr;
     const int64_t descriptor = open_folder(directory, ".");
     if (descriptor < 0) return nullptr;
-    const int64_t at = raw::call(SYS_mmap, 0, kFirstRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    auto* listing = at < 0 && at > -4096 ? nullptr : reinterpret_cast<Listing*>(at);
+    auto* listing =
+        static_cast<Listing*>(trace::map_memory(kFirstRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (listing != nullptr) {
         listing->room = kFirstRoom;
         // A file that left scratch after the folder at the target was read would be in neither.

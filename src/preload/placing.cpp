@@ -8,6 +8,7 @@
 #include "environment/variables.hpp"
 #include "preload/staging.hpp"
 #include "preload/working_folder.hpp"
+#include "trace/memory.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::preload::placing {
@@ -44,8 +45,7 @@ const void* map_rules(const char* path, const char*& why) {
     else if (file.st_size == 0)
         why = "shorter than its header";
     else {
-        const int64_t at = raw::call(SYS_mmap, 0, file.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        memory = at < 0 && at > -4096 ? nullptr : reinterpret_cast<const void*>(at);
+        memory = trace::map_memory(static_cast<uint64_t>(file.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
         why = memory == nullptr ? "no memory" : place::Rules::problem(memory, static_cast<uint64_t>(file.st_size));
     }
     raw::call(SYS_close, descriptor);

@@ -10,6 +10,7 @@
 #include "preload/counts.hpp"
 #include "preload/placing.hpp"
 #include "preload/staging.hpp"
+#include "trace/memory.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::preload::staging {
@@ -32,8 +33,6 @@ public:
 private:
     const int code_;
 };
-
-bool is_error(int64_t result) { return result < 0 && result > -4096; }
 
 // Asks `kind` of a path below the base, which ends with a zero byte. `names`: see ask::ask.
 void ask_or_count(ask::Kind kind, const char* below, uint64_t bytes, int64_t* names = nullptr) {
@@ -184,10 +183,8 @@ void NamesElsewhere::read(int64_t file) {
     while (slot_count_ < bytes) slot_count_ *= 2;  // a name has two bytes at least besides its letter, so half of them are empty
     const uint64_t text_room = (bytes + 7) / 8 * 8;
     room_ = text_room + slot_count_ * sizeof *slots_;
-    const int64_t at =
-        raw::call(SYS_mmap, 0, static_cast<int64_t>(room_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (is_error(at)) return;
-    text_ = reinterpret_cast<char*>(at);
+    text_ = static_cast<char*>(trace::map_memory(room_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (text_ == nullptr) return;
     slots_ = reinterpret_cast<uint32_t*>(text_ + text_room);
     while (bytes_ < bytes) {
         const int64_t got = raw::call(SYS_pread64, file, raw::address(text_ + bytes_), static_cast<int64_t>(bytes - bytes_),

@@ -9,8 +9,7 @@ namespace tailrace::trace {
 void* map_memory(uint64_t bytes, int protection, int flags, int64_t descriptor, uint64_t offset) {
     const int64_t address =
         raw::call(SYS_mmap, 0, static_cast<int64_t>(bytes), protection, flags, descriptor, static_cast<int64_t>(offset));
-    constexpr int64_t kLargestErrno = 4095;
-    return address < 0 && address >= -kLargestErrno ? nullptr : reinterpret_cast<void*>(address);
+    return raw::is_error(address) ? nullptr : reinterpret_cast<void*>(address);
 }
 
 void* make_process_memory(std::atomic<void*>& place, uint64_t bytes) {

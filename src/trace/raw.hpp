@@ -21,6 +21,12 @@ inline int64_t call(int64_t number, int64_t a = 0, int64_t b = 0, int64_t c = 0,
     return result;
 }
 
+// Whether the result of a call is an error, -errno. For mmap and the like: their addresses may be negative numbers.
+inline bool is_error(int64_t result) {
+    constexpr int64_t kLargestErrno = 4095;
+    return result < 0 && result >= -kLargestErrno;
+}
+
 inline int64_t address(const void* pointer) { return reinterpret_cast<int64_t>(pointer); }
 
 // Opens a file for reading. The flags contain the kernel's O_LARGEFILE, which the C library never sets on this machine and which

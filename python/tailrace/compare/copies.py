@@ -16,7 +16,7 @@ from tailrace.machine.facts import file_system
 from tailrace.trace.log_folder import NotTraceable, make_numbered
 
 STEM = "tailrace-compare-"
-LOCAL = {"ext2", "ext3", "ext4", "ext2/ext3", "xfs", "btrfs", "tmpfs", "overlay", "overlayfs", "zfs", "f2fs"}
+LOCAL = {"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "overlay", "overlayfs", "zfs", "f2fs"}
 COPY, LOCK, BUNDLED, USED = "copy", "lock", "bundled", "used"
 LEFT_OUT = (STEM, "tailrace-run-")  # beginnings of names in the working folder that are not copied: earlier results
 

@@ -3,6 +3,8 @@ of it with slashes."""
 
 from __future__ import annotations
 
+NAMES = "//"  # at the end of the words: kNamesIn of src/drain/main.cpp
+
 
 def files_below(folder: str) -> str:
     """All files below the folder are to be taken out of bundles."""
@@ -16,11 +18,16 @@ def removed_file(path: str) -> str:
 
 def names_in(folder: str) -> str:
     """The names of the files in the folder; "": the folder of the run."""
-    return f"{folder}//"
+    return f"{folder}{NAMES}"
 
 
 def is_listing(words: str) -> bool:
-    return words.endswith("//")
+    return words.endswith(NAMES)
+
+
+def listed_folder(words: str) -> str:
+    """The folder of a listing."""
+    return words.removesuffix(NAMES)
 
 
 def is_of_bundles(words: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tailrace.stage.bundle_words import is_listing, is_of_bundles
+from tailrace.stage.bundle_words import is_listing, is_of_bundles, listed_folder
 from tailrace.stage.giver import Outcome, Result
 
 ASK_S = 15.0  # limit for the answer of a node, and for its next word while it delivers a file
@@ -156,7 +156,7 @@ class Questions:
             self._end_if_answered(number, question)
 
     def _begin_listing(self, number: int, question: _Question, own: Files) -> None:
-        folder = question.path[:-2]
+        folder = listed_folder(question.path)
         if question.waits_for:
             self._order({"do": "list", "question": number, "folder": folder, "asker": question.asker})
         if question.asker == OWN:
