@@ -98,14 +98,14 @@ def check(
 
     Examples: [bold]tailrace ensemble check ensemble.toml[/] · [bold]tailrace ensemble check ensemble.toml --member 7[/]
     """
-    from tailrace.ensemble.folder import memory_limit_text
+    from tailrace.ensemble.cgroup import prepare
 
     with reported(as_json):
         ensemble = opened(file, out)
         _note_missing(ensemble, file)
         outcome = ensemble.check(member)
     if as_json:
-        output.print_json({**dataclasses.asdict(outcome), "memory_limit": memory_limit_text(ensemble.spec.limits)})
+        output.print_json({**dataclasses.asdict(outcome), "memory_limit": prepare(ensemble.spec.limits)})
     else:
         shown = output.table("", "name", "value")
         for kind, values in (("parameter", outcome.parameters), ("result", outcome.results), ("seconds", outcome.seconds)):
@@ -114,7 +114,7 @@ def check(
         for name, one in outcome.fields.get("signature", {}).items():
             shape = ", ".join(f"{dim} = {length}" for dim, length in zip(one["dims"], one["shape"], strict=True))
             shown.add_row("field", output.escape(name), output.escape(f"{one['type']} ({shape})"))
-        shown.add_row("limit", "memory", memory_limit_text(ensemble.spec.limits))
+        shown.add_row("limit", "memory", prepare(ensemble.spec.limits))
         for name, (size, _) in outcome.kept.items():
             shown.add_row("kept", output.escape(name), output.bytes_text(size))
         output.console().print(shown)

@@ -3,7 +3,7 @@
 - values, spec: what an ensemble file says; parameters: the table of parameter values
 - templates, pest: input files with values in them; readings, fields, modflow: results and whole arrays from output files
 - scratch, directory: where members run, and which inputs the next member uses again
-- keeper, memory, marks: run the commands of members, and watch and end all processes that they start
+- keeper, memory, cgroup, marks: run the commands of members, and watch and end all processes that they start
 - member: runs one member, from its directory to its outcome; worker, workers: the processes that run members
 - engines: the executors that run members; runner: all members that are left
 - folder: the journal, what is finished; results: the table; ensemble: the class `Ensemble`

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.ensemble import engines, folder, results
+from tailrace.ensemble.cgroup import prepare
 from tailrace.ensemble.member import Outcome, Plan
 from tailrace.ensemble.packages import files_without_package, look_for_packages
 from tailrace.ensemble.parameters import ParameterTable, load_parameters
@@ -72,6 +73,7 @@ class Ensemble:
         """Reads and checks what all members have in common: templates, command, inputs. Raises EnsembleError."""
         spec, home = self.spec, Path(self.spec.home)
         look_for_packages(spec, draws=not names)
+        prepare(spec.limits)
         names = tuple(names or self.names or self.table.names)
         templates = tuple((one.target, read_template(home / one.source, names, one.marks, one.target)) for one in spec.templates)
         command = tuple(parse_text(word, names, "command") for word in spec.command)

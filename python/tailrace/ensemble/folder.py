@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tailrace.ensemble.cgroup import prepare
 from tailrace.ensemble.fields import path_of
 from tailrace.ensemble.majority import Majority, majority_of
 from tailrace.ensemble.member import Outcome, checksum
-from tailrace.ensemble.memory import POLL_S
 from tailrace.ensemble.parameters import ParameterTable
 from tailrace.ensemble.scratch import input_files
-from tailrace.ensemble.values import LAST_TIME, EnsembleError, FieldReading, Limits, Reading, Spec, Template, Value
+from tailrace.ensemble.values import LAST_TIME, EnsembleError, FieldReading, Reading, Spec, Template, Value
 from tailrace.file_name import problem_of_name
 from tailrace.journal import VERSION, JournalError, JournalWriter, lines_of
 
@@ -249,17 +249,13 @@ def identity(of_all: str, parameters: Mapping[str, Value]) -> str:
     return hash_of([of_all, dict(parameters)])
 
 
-def memory_limit_text(limits: Limits) -> str:
-    return f"{limits.memory_mib} MiB, watched every {POLL_S * 1000:.0f} ms" if limits.memory_mib else "none"
-
-
 def head_line(spec: Spec, run: str, table: ParameterTable, print_of_spec: Mapping[str, Any]) -> dict[str, Any]:
     """The provenance: what was run, from what, where, when and by which versions."""
     now = {"host": socket.gethostname(), "began": time.time(), "python": sys.version.split()[0], "tailrace": VERSION}
     where = {
         "home": spec.home,
         "engine": spec.engine.name,
-        "memory limit": memory_limit_text(spec.limits),
+        "memory limit": prepare(spec.limits),
     }
     about = {"name": spec.name, "run": run, "members": table.members, "parameters": list(table.names)}
     return {"kind": "ensemble", "format": FORMAT, **about, **now, **where, "fingerprint": dict(print_of_spec)}

@@ -18,7 +18,8 @@ import signal
 import time
 from typing import Any
 
-from tailrace.ensemble.memory import POLL_S, MemoryWatch
+from tailrace.ensemble import cgroup
+from tailrace.ensemble.memory import POLL_S, MemoryLimit
 
 PR_SET_CHILD_SUBREAPER = 36
 LEASE_S = 10.0  # how long an output may stay open for writing after all processes of the member have ended
@@ -80,11 +81,13 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
     command = request["command"]
     default = [signal.SIGINT, signal.SIGHUP, signal.SIGIO, signal.SIGPIPE, signal.SIGXFSZ]
     try:
-        pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsid=True, setsigdef=default)
-    except OSError as error:
-        return {"reason": "start", "message": f"{command[0]}: {error.strerror}", "run_s": 0.0, "wait_s": 0.0}
+        memory = cgroup.memory_limit(request["memory_by"]) if request["memory_mib"] else MemoryLimit()
+        with memory.joined(request["memory_mib"] * BYTES_PER_MIB):
+            pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsid=True, setsigdef=default)
+    except (OSError, cgroup.NoGroupError) as error:
+        text = f"{error.filename or command[0]}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        return {"reason": "start", "message": text, "run_s": 0.0, "wait_s": 0.0}
     _collected.clear()
-    memory = MemoryWatch(request["memory_mib"] * BYTES_PER_MIB)
     reason = _watch(pid, begin + request["timeout_s"], memory)
     if reason:
         end_all(request["grace_s"])
@@ -102,6 +105,7 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
         own_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         known_mib = max(memory.peak_bytes / BYTES_PER_MIB, usage.ru_maxrss / 1024 if usage.ru_maxrss > own_kib else 0.0)
         reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": known_mib or None}
+    reply |= {"memory_limit": memory.kept_by or None, "killed": memory.has_killed()}
     if not reason and code == 0:
         reply |= hand_over(request["outputs"], LEASE_S)
         if not reply["reason"]:
@@ -112,7 +116,7 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
 _collected: dict[int, Any] = {}  # process id -> (wait status, resource usage) of processes that have ended
 
 
-def _watch(pid: int, deadline: float, memory: MemoryWatch) -> str:
+def _watch(pid: int, deadline: float, memory: MemoryLimit) -> str:
     """Waits for the command's own process. Returns "" when it has ended, or the reason why it must be ended."""
     while True:
         _reap()
@@ -122,20 +126,20 @@ def _watch(pid: int, deadline: float, memory: MemoryWatch) -> str:
         if left_s <= 0:
             return "timeout"
         _wait_for_event(memory.interval_s(left_s))
-        if memory.most_bytes and memory.is_over(descendants()):
+        if memory.is_over(descendants):
             return "memory"
 
 
-def _wait_for_all(deadline: float, memory: MemoryWatch) -> tuple[str, int]:
+def _wait_for_all(deadline: float, memory: MemoryLimit) -> tuple[str, int]:
     """Waits until no process of the member is left. Returns why those that are left must be ended, and how many there are."""
     while _reap():
         left_s = deadline - time.monotonic()
         if left_s <= 0:
             return "left running", len(descendants())
         _wait_for_event(memory.interval_s(left_s))
-        if memory.most_bytes and memory.is_over(found := descendants()):
-            return "memory", len(found)
-    return "", 0
+        if memory.is_over(descendants):
+            return "memory", len(descendants())
+    return "memory" if memory.has_killed() else "", 0
 
 
 def _wait_for_event(most_s: float, ignores_end: bool = False) -> None:

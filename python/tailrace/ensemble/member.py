@@ -54,7 +54,7 @@ class Outcome:
     seconds: dict[str, float] = field(default_factory=dict)  # of stage, run, wait, read and keep
     kept: dict[str, list[Any]] = field(default_factory=dict)  # name -> size in bytes, checksum
     fields: dict[str, Any] = field(default_factory=dict)  # size and checksum of the member's file of fields, and their signature
-    facts: dict[str, Any] = field(default_factory=dict)  # host, begin, attempts, memory_mib, cpu_s, status, leases
+    facts: dict[str, Any] = field(default_factory=dict)  # host, begin, attempts, memory_mib, memory_limit, cpu_s, status, leases
     directory: str = ""  # the copy of the member's directory, if it was kept
 
     @property
@@ -165,12 +165,14 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
         "grace_s": limits.grace_s,
         "linger_s": limits.linger_s,
         "memory_mib": limits.memory_mib,
+        "memory_by": limits.memory_by,
         "outputs": outputs_of(plan.spec),
         "inputs": [LOG, *directory.copies] if plan.spec.inputs.reuse else [],
     }
     reply = keeper.run(request)
     outcome.seconds |= {"run": reply["run_s"], "wait": reply["wait_s"]}
-    outcome.facts |= {key: reply[key] for key in ("status", "cpu_s", "memory_mib", "leases") if reply.get(key) is not None}
+    known = ("status", "cpu_s", "memory_mib", "memory_limit", "leases")
+    outcome.facts |= {key: reply[key] for key in known if reply.get(key) is not None}
     if changed := scratch.changed_input():
         raise MemberError(
             "input changed", f"{changed}: is an input that [inputs] declares read_only, and it changed while this member ran"
@@ -196,7 +198,8 @@ def _check_reply(plan: Plan, reply: Mapping[str, Any]) -> None:
     if reason == "timeout":
         raise MemberError(reason, f"ran longer than [limits] timeout_s = {limits.timeout_s:g}")
     if reason == "memory":
-        raise MemberError(reason, f"used {reply.get('memory_mib', 0):.0f} MiB, and [limits] memory_mib = {limits.memory_mib}")
+        used = "the kernel ended it" if reply["killed"] else f"used {reply.get('memory_mib') or 0:.0f} MiB"
+        raise MemberError(reason, f"{used}, and [limits] memory_mib = {limits.memory_mib}")
     if reason == "left running":
         count = f"{reply['left']} process{'es' if reply['left'] != 1 else ''}"
         raise MemberError(reason, f"{count} still ran {limits.linger_s:g} s after the command had ended, and were killed")

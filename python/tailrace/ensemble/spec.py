@@ -246,6 +246,7 @@ def _limits(table: Table) -> Limits:
         grace_s=table.number("grace_s", 0, default=default.grace_s),
         linger_s=table.number("linger_s", 0, default=default.linger_s),
         memory_mib=table.whole("memory_mib", 0, default=default.memory_mib),
+        memory_by=table.one_of("memory_by", ("auto", "cgroup", "watch"), default=default.memory_by),
         retries=table.whole("retries", 0, default=default.retries),
         min_free_mib=table.whole("min_free_mib", 0, default=default.min_free_mib),
     )

@@ -119,6 +119,7 @@ class Limits:
     grace_s: float = 3.0  # between SIGTERM and SIGKILL
     linger_s: float = 10.0  # what a member's processes may take to end after its command
     memory_mib: int = 0  # of all processes of a member; 0: no limit
+    memory_by: str = "auto"  # or cgroup, watch: who keeps that limit
     retries: int = 0
     min_free_mib: int = 64  # free space on scratch below which no member begins
 
