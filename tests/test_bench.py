@@ -187,19 +187,17 @@ def test_peers_of_an_ensemble_run_and_remove_their_members(tmp_path: Path, case:
     inputs = ensemble.make_inputs(tmp_path)
     before = {path.name: path.read_bytes() for path in inputs.iterdir()}
     ensemble_peers.with_threads(2, case, tmp_path, 5)
-    if ensemble_peers.is_there("parallel"):
-        ensemble_peers.gnu_parallel(2, case, tmp_path, 5)
+    ensemble_peers.gnu_parallel(2, case, tmp_path, 5)
     assert [path.name for path in tmp_path.iterdir()] == ["inputs"]
     assert {path.name: path.read_bytes() for path in inputs.iterdir()} == before
 
 
 @fast
 def test_peers_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensemble_peers, "is_there", lambda name: name in ("parallel", "pyemu"))
+    monkeypatch.setattr(ensemble_peers, "is_there", lambda name: name == "parallel")
     assert ensemble_peers.not_installed() == [
         "Dask: not installed (distributed)",
         "Parsl: not installed (parsl)",
-        "pyemu's workers: not installed (pestpp-ies)",
     ]
 
 

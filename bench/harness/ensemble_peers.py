@@ -82,14 +82,13 @@ def _of_executor(executor: Executor, folder: Path, case: str) -> Run:
     return partial(with_executor, executor, case, folder)
 
 
-NEEDED = {"GNU parallel": ["parallel"], "Dask": ["distributed"], "Parsl": ["parsl"], "pyemu's workers": ["pyemu", "pestpp-ies"]}
-PROGRAMS = ("parallel", "pestpp-ies")  # the others are packages
+NEEDED = {"GNU parallel": "parallel", "Dask": "distributed", "Parsl": "parsl"}
+PROGRAMS = ("parallel",)  # the others are packages
 
 
 def not_installed() -> list[str]:
-    """What would be measured, with what it lacks. pyemu's workers are not measured where they are installed, either."""
-    lacks = {name: [one for one in needed if not is_there(one)] for name, needed in NEEDED.items()}
-    return [f"{name}: not installed ({', '.join(missing)})" for name, missing in lacks.items() if missing]
+    """What would be measured, with what it lacks."""
+    return [f"{name}: not installed ({needed})" for name, needed in NEEDED.items() if not is_there(needed)]
 
 
 def is_there(name: str) -> bool:
