@@ -325,6 +325,8 @@ def test_a_process_waits_for_a_silent_agent_until_its_time_is_over(nodes: FakeNo
         out, err = process.communicate(timeout=180)
     assert process.returncode == 1, err
     assert out.split() == ["False", "False", "[]"]
-    said = "n2: 3 names did not exist for processes there, or were folders that they listed, but other nodes may have had more"
-    assert f"{said}: out/a.0, ... ({why})" in err
+    said = (
+        "n2: 3 names did not exist for processes there, or were folders that they listed or renamed, but other nodes may have had"
+    )
+    assert f"{said} more: out/a.0, ... ({why})" in err, err
     assert nodes.delivered() == {"a.0": content(0, "a.0")}

@@ -77,6 +77,25 @@ def test_files_of_a_killed_program_are_torn(tailrace_command: list[str], tmp_pat
     assert delivered(tmp_path / "target", sink)[b"empty"] == b"whole"
 
 
+def test_a_torn_file_keeps_being_torn_when_another_process_renames_its_folder(tailrace_command: list[str], tmp_path: Path) -> None:
+    """Also where the old name has been used again, for a file that is whole."""
+    program = """
+os.makedirs("unfinished/in")
+if (child := os.fork()) == 0:
+    half = open("unfinished/in/half", "w", buffering=1)
+    half.write("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+os.waitpid(child, 0)
+os.rename("unfinished", "old")
+os.rename("old/in", "old/inner")
+os.makedirs("unfinished/in")
+open("old/inner/whole", "w").close()
+"""
+    scratch, log = run_on_scratch(tailrace_command, tmp_path, program)
+    assert "old/inner/half" in torn_below(scratch, log)
+    assert "old/inner/whole" not in torn_below(scratch, log)
+
+
 def test_a_program_that_ends_has_no_torn_files(tailrace_command: list[str], tmp_path: Path) -> None:
     scratch, log = run_on_scratch(tailrace_command, tmp_path, WRITES + "os._exit(3)\n")
     assert torn_below(scratch, log) == []

@@ -70,7 +70,7 @@ void note_silence(std::atomic<uint32_t>* is_silent, bool is) {
 }
 
 bool send(int64_t socket, Kind kind, const char* below, uint64_t bytes) {
-    char text[1 + 4096];
+    char text[1 + kTextRoom];
     if (bytes >= sizeof text) return false;
     text[0] = static_cast<char>(kind);
     memcpy(text + 1, below, bytes);

@@ -20,12 +20,18 @@ enum class Kind : char {
     below = '/',    // all files below the folder are to be taken out of bundles
     removed = 'x',  // the file is about to be removed or renamed: it is in no bundle any more
     names = 'l',    // the names of the files in the folder that other nodes or bundles have
+    move = 'm',     // other nodes are to rename a folder on their scratch: its path, kTo, its new path
+    back = 'M',     // the same text: those that have done so are to undo it
 };
+
+constexpr char kTo[] = "//";  // of Kind::move (TO of python/tailrace/stage/bundle_words.py)
+constexpr uint64_t kTextRoom = 2 * 4096 + sizeof kTo;
 
 // The answers: one byte each.
 enum class Answer : char {
     wait = 'w',     // a node delivers the file: more answers follow
-    done = 'd',     // all nodes have answered: the file is at its target, or there is no closed file of this name
+    done = 'd',     // all nodes have answered: the file is at its target, or there is no closed file of this name; or they have
+                    // renamed the folder
     unknown = 'u',  // some node did not answer
 };
 

@@ -39,6 +39,9 @@ bool is_free_for_folder(const StagedPath& to) {
     return removed == 0 || removed == -ENOENT;
 }
 
+// A name outside of the staged folder: on another file system, as it were.
+Step refuse_outside(const TwoPaths& paths) { return refused(has_folder(paths.to_directory, paths.to) ? EXDEV : ENOENT); }
+
 // Whether the file may keep being on scratch under its new name. Not if the new name is outside of the staged folder, or is placed
 // by a rule of [place].
 bool may_be_on_scratch(const TwoPaths& paths, const StagedPath& to) {
@@ -54,7 +57,7 @@ Step step_of_rename(const TwoPaths& paths, const StagedPath& from, const StagedP
     const unsigned kind_to = placing::kind_at(paths.to_directory, paths.to);
     if ((flags & kNoReplace) != 0 && (to.is_file() || kind_to != 0)) return refused(EEXIST);
     if (from.is_file()) {
-        if (!may_be_on_scratch(paths, to)) return refused(EXDEV);
+        if (!may_be_on_scratch(paths, to)) return refuse_outside(paths);
         if (kind_to == placing::kFolder) return refused(EISDIR);
         if (strcmp(from.scratch(), to.scratch()) == 0) return Step::on_scratch;
         const int64_t hidden = remove_at(paths.from_directory, paths.from, 0);
@@ -63,7 +66,7 @@ Step step_of_rename(const TwoPaths& paths, const StagedPath& from, const StagedP
     const bool moves_folder = placing::kind_at(paths.from_directory, paths.from) == placing::kFolder;
     if (!moves_folder) return to.is_file() ? Step::replace : Step::at_target;
     if (to.is_file()) return refused(ENOTDIR);
-    if (from.is_folder() && !to.is_inside()) return refused(EXDEV);
+    if (from.is_folder() && !to.is_inside()) return refuse_outside(paths);
     if (!is_free_for_folder(to)) return refused(ENOTEMPTY);
     return from.is_folder() ? Step::move_folder : Step::at_target;
 }
@@ -71,7 +74,7 @@ Step step_of_rename(const TwoPaths& paths, const StagedPath& from, const StagedP
 Step step_of_link(const TwoPaths& paths, const StagedPath& from, const StagedPath& to) {
     if (to.is_file()) return refused(EEXIST);
     if (!from.is_file()) return Step::at_target;
-    if (!may_be_on_scratch(paths, to)) return refused(EXDEV);
+    if (!may_be_on_scratch(paths, to)) return refuse_outside(paths);
     return placing::kind_at(paths.to_directory, paths.to) != 0 ? refused(EEXIST) : Step::on_scratch;
 }
 

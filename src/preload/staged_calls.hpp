@@ -219,6 +219,17 @@ template <class Call>
     return placing::placed_two(from_directory, from, to_directory, to, call);
 }
 
+// Renames a folder here and on the other nodes.
+template <class Call>
+[[gnu::noinline]] int rename_folder(unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to,
+                                    Call call) {
+    const FolderElsewhere elsewhere(from_directory, from, to_directory, to, flags);
+    if (elsewhere.refusal() != 0) return failed<int>(elsewhere.refusal());
+    const int result = two_of_this_node(false, flags, from_directory, from, to_directory, to, call);
+    if (result != 0) elsewhere.undo(from_directory, from, to_directory, to);
+    return result;
+}
+
 // Makes a call with two paths, a rename or a link. Another node or a bundle may have the first file, a bundle the second.
 template <class Call>
 int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
@@ -227,6 +238,7 @@ int two(bool is_link, unsigned flags, int from_directory, const char*& from, int
         leave_bundle(from_directory, from);
         take_folder_out(from_directory, from);
         take_folder_out(to_directory, to);
+        if (renames_folder(from_directory, from)) return rename_folder(flags, from_directory, from, to_directory, to, call);
     }
     const int result = two_of_this_node(is_link, flags, from_directory, from, to_directory, to, call);
     const bool is_again = placing::is_absent(result) && !exists_at(from_directory, from) && has_asked_for(from_directory, from);

@@ -130,6 +130,64 @@ void take_folder_out(int directory, const char* path) {
     if (placing::kind_at(directory, path) == placing::kFolder) StagedPath(directory, path).take_folder_out();
 }
 
+// ---- folders ------------------------------------------------------------------------------------------------------------------
+
+bool StagedPath::is_below(const StagedPath& folder) const {
+    return strncmp(text_, folder.text_, folder.bytes_) == 0 && (text_[folder.bytes_] == '/' || text_[folder.bytes_ - 1] == '/');
+}
+
+bool StagedPath::move_elsewhere(const StagedPath& to, bool is_back) const {
+    char words[ask::kTextRoom];
+    uint64_t bytes = bytes_ - below_ - (names_folder_ ? 1 : 0);
+    memcpy(words, text_ + below_, bytes);
+    bytes += raw::put_text(words + bytes, ask::kTo, sizeof words - bytes);
+    const uint64_t to_bytes = to.bytes_ - to.below_ - (to.names_folder_ ? 1 : 0);
+    memcpy(words + bytes, to.text_ + to.below_, to_bytes);
+    const ask::Kind kind = is_back ? ask::Kind::back : ask::Kind::move;
+    const bool is_done = ask::ask(kind, words, bytes + to_bytes, counts::agent_is_silent()) == ask::Answer::done;
+    if (!is_done && !is_back) counts::add_unanswered(text_ + below_);
+    return is_done;
+}
+
+bool renames_folder(int directory, const char* path) {
+    if (!ask::is_on() || !bundled::asks_other_nodes()) return false;
+    const KeptErrno code;
+    return !StagedPath(directory, path).is_file() && placing::kind_at(directory, path) == placing::kFolder;
+}
+
+FolderElsewhere::FolderElsewhere(int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
+    const KeptErrno code;
+    const StagedPath old_path(from_directory, from), new_path(to_directory, to);
+    const bool leaves = old_path.is_inside();
+    if (!leaves && !new_path.is_inside()) return;
+    const unsigned kind_to = placing::kind_at(to_directory, to);
+    if ((flags & RENAME_EXCHANGE) != 0) {
+        refusal_ = EINVAL;
+        return;
+    }
+    // The call fails by itself.
+    if (kind_to != 0 && (kind_to != placing::kFolder || (flags & RENAME_NOREPLACE) != 0)) return;
+    if (!has_folder(to_directory, to)) return;
+    if (leaves && new_path.is_inside() && new_path.is_below(old_path)) return;
+    if (kind_to != 0 && has_names_elsewhere(to_directory, to)) {
+        refusal_ = ENOTEMPTY;
+    } else if (leaves && !new_path.is_inside()) {
+        refusal_ = EXDEV;
+    } else if (leaves) {
+        is_moved_ = true;
+        if (old_path.move_elsewhere(new_path, false)) return;
+        old_path.move_elsewhere(new_path, true);
+        is_moved_ = false;
+        refusal_ = EBUSY;
+    }
+}
+
+void FolderElsewhere::undo(int from_directory, const char* from, int to_directory, const char* to) const {
+    if (!is_moved_) return;
+    const KeptErrno code;
+    StagedPath(from_directory, from).move_elsewhere(StagedPath(to_directory, to), true);
+}
+
 // ---- names --------------------------------------------------------------------------------------------------------------------
 
 bool has_names_elsewhere(int directory, const char* path) {

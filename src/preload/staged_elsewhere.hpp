@@ -23,6 +23,26 @@ void take_folder_out(int directory, const char* path);
 // Before a folder is removed: whether other nodes or bundles have files in it.
 bool has_names_elsewhere(int directory, const char* path);
 
+// Whether a call renames a folder, in which other nodes may have files.
+bool renames_folder(int directory, const char* path);
+
+// The rename of a folder on the other nodes, which may have files in it. They rename it on their scratch before the call renames it
+// at the target, so a process that sees the new name finds all files there.
+class FolderElsewhere {
+public:
+    // `from` is a folder. Asks the other nodes if the call may rename it.
+    FolderElsewhere(int from_directory, const char* from, int to_directory, const char* to, unsigned flags);
+
+    // The error with which the call must fail; 0: it is to be made.
+    int refusal() const { return refusal_; }
+    // The call has failed: the folder gets its old name back.
+    void undo(int from_directory, const char* from, int to_directory, const char* to) const;
+
+private:
+    bool is_moved_ = false;
+    int refusal_ = 0;
+};
+
 // The names of the files in a folder that other nodes or bundles have. Other nodes name closed files only.
 class NamesElsewhere {
 public:

@@ -300,6 +300,16 @@ bool read_link(int directory, const char* path, char* to) {
     return true;
 }
 
+bool has_folder(int directory, const char* path) {
+    char parent[4096];
+    uint64_t bytes = raw::put_text(parent, path, sizeof parent);
+    while (bytes > 1 && parent[bytes - 1] == '/') parent[--bytes] = '\0';
+    char* const slash = strrchr(parent, '/');
+    if (slash == nullptr) return true;
+    slash[slash == parent ? 1 : 0] = '\0';
+    return placing::kind_at(directory, parent) == placing::kFolder;
+}
+
 bool exists_at(int directory, const char* path) { return placing::exists_at(directory, path); }
 
 int64_t remove_at(int directory, const char* path, int flags) {

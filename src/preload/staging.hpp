@@ -79,6 +79,10 @@ public:
     void leave_bundle() const;
     // Takes all files below this folder out of their bundles.
     void take_folder_out() const;
+    // Has a folder of this path renamed on the scratch of other nodes, or (`is_back`) renamed back. False: some node has not done
+    // so.
+    bool move_elsewhere(const StagedPath& to, bool is_back) const;
+    bool is_below(const StagedPath& folder) const;
     // After a file on scratch was renamed: if the target has an older file of the name that stays there, delivers the new one,
     // because others would read the old one.
     void deliver_over_target() const;
@@ -110,6 +114,8 @@ constexpr uint32_t kMostLinks = 16;
 // bytes.
 bool read_link(int directory, const char* path, char* to);
 bool exists_at(int directory, const char* path);
+// Whether the folder in which a name is exists at the target.
+bool has_folder(int directory, const char* path);
 int64_t remove_at(int directory, const char* path, int flags);
 
 // Writes the path of the folder on scratch that belongs to a folder; `folder` is its real path. False: there is none.

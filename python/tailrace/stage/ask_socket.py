@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 SOCKET_FILE = "ask"
-MOST_BYTES = 1 + 4096  # of a question: its kind and a path (src/preload/ask.hpp)
+MOST_BYTES = 1 + 2 * 4096 + 2  # of a question: its kind and one or two paths (src/preload/ask.hpp)
 MOST_WAITING = 4096
 SEND_S = 1.0  # limit for a process to send its question after it has connected
 NO_DESCRIPTOR_S = 0.01  # pause if this process cannot open more files
@@ -26,6 +26,8 @@ class Kind(Enum):
     BELOW = b"/"  # all files below the folder are to be taken out of bundles
     REMOVED = b"x"  # the file is about to be removed or renamed: it is in no bundle any more
     NAMES = b"l"  # the names of the files in the folder that other nodes or bundles have
+    MOVE = b"m"  # other nodes are to rename a folder on their scratch
+    MOVE_BACK = b"M"  # the nodes that have done so are to undo it
 
 
 class Client:

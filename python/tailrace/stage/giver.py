@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from tailrace.stage import given_names
-from tailrace.stage.bundle_words import names_in
+from tailrace.stage.bundle_words import Move, names_in
 from tailrace.stage.drain import name_of
 from tailrace.stage.job_thread import JobThread
 from tailrace.stage.name_groups import NameGroups, failures_of
 from tailrace.stage.order import OtherNodes, StageOrder
 from tailrace.stage.scratch_folder import STATE
+
+MOST_UNDONE = 1000  # renames of folders that can be undone
 
 
 class Outcome(Enum):
@@ -49,7 +53,8 @@ class _Job:
     path: str
     done: Callable[[Result], None]
     still: Callable[[], None]
-    purpose: Purpose | None  # None: `path` is a folder, whose names are asked for
+    purpose: Purpose | None = None  # None: `path` is a folder, whose names are asked for
+    move: Move | None = None  # or which is to be renamed
 
 
 class Giver:
@@ -60,6 +65,8 @@ class Giver:
         self.delivered = {purpose: Sum() for purpose in Purpose}
         self._is_noted = order.other_nodes is OtherNodes.ASKED
         self._torn: Callable[[], frozenset[str]] | None = None
+        self._moved: deque[tuple[str, str]] = deque(maxlen=MOST_UNDONE)  # folders, and their new names
+        self._torn_inodes: dict[str, int] = {}  # by the names that the files had when their process was killed
         self._groups = NameGroups("give", scratch, order.base)
         self._jobs = JobThread(self._give_jobs, self._groups.end)
 
@@ -86,7 +93,14 @@ class Giver:
         elif not self._has_files(folder):
             done(Result(Outcome.GIVEN))
         else:
-            self._jobs.put(_Job(folder, done, still, None))
+            self._jobs.put(_Job(folder, done, still))
+
+    def move(self, move: Move, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        """Renames a folder on scratch if there is one, then calls `done`. No file is delivered in that moment. Does not wait."""
+        if self._jobs.is_over or not (_is_below(move.source) and _is_below(move.to)):
+            done(Result(Outcome.FAILED, "the run has ended"))
+        else:
+            self._jobs.put(_Job(move.source, done, still, move=move))
 
     def _has_files(self, folder: str) -> bool:
         """Quickly, because most folders that are listed have none."""
@@ -101,7 +115,10 @@ class Giver:
         self._jobs.end()
 
     def _give_jobs(self, jobs: Sequence[_Job]) -> None:
-        self._list_all([job for job in jobs if job.purpose is None])
+        for job in jobs:
+            if job.move is not None:
+                job.done(self._move(job.move))
+        self._list_all([job for job in jobs if job.purpose is None and job.move is None])
         for purpose in Purpose:
             self._give_all([job for job in jobs if job.purpose is purpose], purpose)
 
@@ -112,10 +129,43 @@ class Giver:
                 results[job.path] = self._names_in(job.path)
             job.done(results[job.path])
 
+    def _move(self, move: Move) -> Result:
+        names = (move.source, move.to)
+        try:
+            if move.is_back:
+                if names in self._moved:
+                    self._moved.remove(names)
+                    os.rename(self._path(move.to), self._path(move.source))
+            elif self._is_folder(move.source):
+                self._make_folder(os.path.dirname(move.to))
+                os.rename(self._path(move.source), self._path(move.to))
+                self._moved.append(names)
+        except Exception as error:  # processes wait for an answer, whatever has happened
+            return Result(Outcome.FAILED, f"{move.source} cannot be renamed to {move.to} on scratch: {error}")
+        return Result(Outcome.GIVEN)
+
+    def _path(self, below: str) -> str:
+        return os.path.join(self._scratch, below)
+
+    def _is_folder(self, below: str) -> bool:
+        with contextlib.suppress(OSError, ValueError):
+            return stat.S_ISDIR(os.lstat(self._path(below)).st_mode)
+        return False
+
+    def _make_folder(self, below: str) -> None:
+        """Makes a folder on scratch, as it is at the target."""
+        if not below or self._is_folder(below):
+            return
+        self._make_folder(os.path.dirname(below))
+        there = os.lstat(os.path.join(self._base, below))
+        os.mkdir(self._path(below), 0o700)
+        os.chown(self._path(below), -1, there.st_gid)
+        os.chmod(self._path(below), stat.S_IMODE(there.st_mode))
+
     def _names_in(self, folder: str) -> Result:
         try:
             names = [name_of(name) for name in self._groups.ask([names_in(folder)])["names"]]
-            torn = self._torn_names() if names else frozenset()
+            torn = self._torn_among([os.path.join(folder, name) for name in names])
             return Result(Outcome.GIVEN, names=tuple(f"f{name}" for name in names if os.path.join(folder, name) not in torn))
         except Exception as error:  # processes wait for an answer, whatever has happened
             return Result(Outcome.FAILED, str(error))
@@ -132,7 +182,7 @@ class Giver:
             job.done(results.get(job.path, Result(Outcome.GIVEN)))
 
     def _deliver(self, paths: Sequence[str], to: Sum) -> dict[str, Result]:
-        torn = self._torn_names() if paths else frozenset()
+        torn = self._torn_among(paths)
         whole = [path for path in paths if path not in torn]
         results = {path: Result(Outcome.NOT_WHOLE) for path in paths if path in torn}
         if not whole:
@@ -151,6 +201,22 @@ class Giver:
     def _forget(self, paths: Sequence[str]) -> None:
         for path in paths if self._is_noted else ():
             given_names.forget(self._log, path)
+
+    def _torn_among(self, paths: Sequence[str]) -> frozenset[str]:
+        """Those that a killed process had open for writing, under whatever name they are now."""
+        if not paths:
+            return frozenset()
+        for name in self._torn_names():
+            if name not in self._torn_inodes and (inode := self._inode_of(name)):
+                self._torn_inodes[name] = inode
+        inodes = set(self._torn_inodes.values())
+        return frozenset(path for path in paths if inodes and self._inode_of(path) in inodes)
+
+    def _inode_of(self, path: str) -> int:
+        """0: there is no such file on scratch."""
+        with contextlib.suppress(OSError, ValueError):
+            return os.lstat(self._path(path)).st_ino
+        return 0
 
     def _torn_names(self) -> frozenset[str]:
         if self._torn is None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tailrace.stage.ask_socket import Client
+from tailrace.stage.bundle_words import Move
 from tailrace.stage.giver import Result
 from tailrace.stage.node_staging import NodeStaging
 
-ORDERS = {"have", "give", "list", "answer", "still"}
+ORDERS = {"have", "give", "list", "move", "answer", "still"}
 
 
 class NodeQuestions:
@@ -39,6 +40,8 @@ class NodeQuestions:
                 self._give(staging, order["path"], order["question"])
             case "list" if order["asker"] != self._name:
                 self._list(staging, order["folder"], order["question"])
+            case "move" if order["asker"] != self._name:
+                self._move(staging, Move(order["source"], order["to"], bool(order["is_back"])), order["question"])
             case "answer" if order["node"] == self._name:
                 with self._lock:
                     client = self._clients.pop(order["id"], None)
@@ -61,6 +64,12 @@ class NodeQuestions:
             self._send({"kind": "names", "question": question, "names": result.names, "why": result.why})
 
         staging.names_in(folder, done, lambda: self._send({"kind": "giving", "question": question}))
+
+    def _move(self, staging: NodeStaging, move: Move, question: int) -> None:
+        def done(result: Result) -> None:
+            self._send({"kind": "moved", "question": question, "why": result.why})
+
+        staging.move(move, done, lambda: self._send({"kind": "giving", "question": question}))
 
     def end(self) -> None:
         """The command has ended, so no question will be answered."""

@@ -15,7 +15,7 @@ from tailrace.plain_text import quoted
 from tailrace.stage import drain, name_lists
 from tailrace.stage.ask_socket import AskSocket, Client, Kind
 from tailrace.stage.beside import Beside
-from tailrace.stage.bundle_words import files_below, names_in, removed_file
+from tailrace.stage.bundle_words import Move, files_below, moved_back, names_in, removed_file
 from tailrace.stage.drain import Progress, StageError, Stop
 from tailrace.stage.giver import Giver, Outcome, Purpose, Result, Sum
 from tailrace.stage.order import StageOrder
@@ -118,6 +118,10 @@ class NodeStaging:
                     ask(removed_file(path), client)
                 case Kind.NAMES:
                     ask(names_in(path), client)
+                case Kind.MOVE:
+                    ask(path, client)
+                case Kind.MOVE_BACK:
+                    ask(moved_back(path), client)
                 case Kind.OWN:
                     giver.give(path, lambda result: client.done(result.outcome is Outcome.GIVEN), client.still)
 
@@ -140,6 +144,13 @@ class NodeStaging:
             done(Result(Outcome.GIVEN))
         else:
             self._giver.names_in(folder, done, still)
+
+    def move(self, move: Move, done: Callable[[Result], None], still: Callable[[], None]) -> None:
+        """Renames a folder on scratch, as Giver.move does."""
+        if self._giver is None:
+            done(Result(Outcome.GIVEN))
+        else:
+            self._giver.move(move, done, still)
 
     def _end_work(self) -> None:
         """Of the time while the program runs."""

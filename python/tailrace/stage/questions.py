@@ -1,6 +1,7 @@
-"""Questions of a run's processes for files that they do not find, and for the names in folders that they list. The command sends
-each question to all other nodes. It orders the first that has the file to deliver it, and answers the node that has asked. If no
-node has it, it may be in a bundle of an earlier run. Names are collected from all nodes and bundles. Every wait has a limit."""
+"""Questions of a run's processes for files that they do not find, for the names in folders that they list, and for folders that
+they rename. The command sends each question to all other nodes. It orders the first that has the file to deliver it, and answers
+the node that has asked. If no node has it, it may be in a bundle of an earlier run. Names are collected from all nodes and bundles,
+and all nodes rename the folder. Every wait has a limit."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from tailrace.stage.bundle_words import is_listing, is_of_bundles, listed_folder
+from tailrace.stage.bundle_words import Move, is_listing, is_of_bundles, listed_folder, move_of
 from tailrace.stage.giver import Outcome, Result
 
 ASK_S = 15.0  # limit for the answer of a node, and for its next word while it delivers a file
-KINDS = {"ask", "has", "gave", "giving", "names"}  # of messages of agents
+KINDS = {"ask", "has", "gave", "giving", "names", "moved"}  # of messages of agents
 LOST = "its agent is lost"
 OWN = ""  # instead of an agent's name: the node of the command
 BUNDLES = "bundles"  # the same: the bundles of earlier runs
@@ -30,6 +31,7 @@ class Files(Protocol):
     def has(self, path: str) -> bool: ...
     def give(self, path: str, done: Callable[[Result], None], still: Callable[[], None]) -> None: ...
     def names_in(self, folder: str, done: Callable[[Result], None], still: Callable[[], None]) -> None: ...
+    def move(self, move: Move, done: Callable[[Result], None], still: Callable[[], None]) -> None: ...
 
 
 class Bundles(Protocol):
@@ -85,7 +87,8 @@ class Questions:
     def ask(self, path: str, asker: str, done: Done, still: Callable[[], None]) -> None:
         """Calls `done` when the file is at its target, or no other node has a closed file of this name (True), or when a node that
         may have it does not answer (False). Until then calls `still` now and then. `path` may be other words of bundle_words:
-        `done` gets the names of a listing, each after the letter of Result.names."""
+        `done` gets the names of a listing, each after the letter of Result.names. A folder that is renamed: True means that no
+        other node has it under its old name."""
         with self._lock:
             own = self._own
             if own is None:
@@ -96,8 +99,8 @@ class Questions:
             question = _Question(path, asker, done, still, others - missing, not missing)
             number = next(self._numbers)
             self._open[number] = question
-            if is_listing(path):
-                self._begin_listing(number, question, own)
+            if is_listing(path) or move_of(path) is not None:
+                self._ask_all(number, question, own)
                 return
             if asker != OWN and not is_of_bundles(path) and own.has(path):
                 question.giver = OWN
@@ -116,7 +119,9 @@ class Questions:
                 case "ask":
                     self._ask_for(agent, int(message["id"]), str(message["path"]))
                 case "names":
-                    self._lists(agent, number, message["names"], str(message["why"]))
+                    self._answers(agent, number, message["names"], str(message["why"]))
+                case "moved":
+                    self._answers(agent, number, (), str(message["why"]))
                 case "has":
                     self._has(agent, number, bool(message["is_there"]))
                 case "gave":
@@ -155,17 +160,26 @@ class Questions:
         else:
             self._end_if_answered(number, question)
 
-    def _begin_listing(self, number: int, question: _Question, own: Files) -> None:
-        folder = listed_folder(question.path)
-        if question.waits_for:
-            self._order({"do": "list", "question": number, "folder": folder, "asker": question.asker})
+    def _ask_all(self, number: int, question: _Question, own: Files) -> None:
+        """Each node but that of the asker has something to answer or to do."""
+        move, folder = move_of(question.path), listed_folder(question.path)
+        if self._nodes - {question.asker}:  # a silent node may be able to read its orders later
+            about = {"do": "move", **asdict(move)} if move else {"do": "list", "folder": folder}
+            self._order({**about, "question": number, "asker": question.asker})
         if question.asker == OWN:
             self._end_if_answered(number, question)
             return
         question.waits_for.add(OWN)
-        own.names_in(folder, lambda result: self._lists(OWN, number, result.names, result.why), lambda: self._still(number))
 
-    def _lists(self, agent: str, number: int, names: Iterable[str], why: str) -> None:
+        def done(result: Result) -> None:
+            self._answers(OWN, number, result.names, result.why)
+
+        if move:
+            own.move(move, done, lambda: self._still(number))
+        else:
+            own.names_in(folder, done, lambda: self._still(number))
+
+    def _answers(self, agent: str, number: int, names: Iterable[str], why: str) -> None:
         with self._lock:
             question = self._open.get(number)
             if question is None or agent not in question.waits_for:
@@ -208,7 +222,7 @@ class Questions:
     def _end_if_answered(self, number: int, question: _Question) -> None:
         if question.giver is not None or question.waits_for:
             return
-        if self._bundles is None:
+        if self._bundles is None or move_of(question.path) is not None:
             self._finish(number, question, question.is_known)
             return
         question.giver = BUNDLES

@@ -204,8 +204,8 @@ class Staging:
         them, or more files in them."""
         why = "; ".join(f"{agent}: {text}" for agent, text in sorted(self._agents.questions.failures.items())[:MOST_NAMED])
         return [
-            f"{node}: {number_of(look.unanswered, 'name')} did not exist for processes there, or were folders that they listed, "
-            f"but other nodes may have had more: {look.first_unanswered}{', ...' if look.unanswered > 1 else ''} "
+            f"{node}: {number_of(look.unanswered, 'name')} did not exist for processes there, or were folders that they listed or "
+            f"renamed, but other nodes may have had more: {look.first_unanswered}{', ...' if look.unanswered > 1 else ''} "
             f"({why or 'the agent of this node did not answer'})"
             for node, look in sorted(self._looks.items())
             if look.unanswered

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.trace.clock import clock_of
 from tailrace.trace.log import Log, LogError, logs_of, read_header, read_log, read_run
-from tailrace.trace.renamed import Renamed
 from tailrace.trace.summed import summed_calls
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -59,23 +59,19 @@ class Counts:
 def torn_below(folder: Path, run: Path) -> list[str]:
     """Paths below `folder`, relative to it, of files that a process of the recorded run had open for writing when it was killed.
 
-    Processes of other nodes have other files under these names. A process without an end in its log was killed, or became a program
-    without the C library, or it runs. Where calls are only counted, a file that was written and is open counts, in whatever way it
-    is open. Raises LogError, also where a log is damaged, and OSError."""
+    Processes of other nodes have other files under these names, but may rename a folder for all nodes. A process without an end in
+    its log was killed, or became a program without the C library, or it runs. Where calls are only counted, a file that was
+    written and is open counts, in whatever way it is open. Raises LogError, also where a log is damaged, and OSError."""
     logs, damaged = read_run(run, os.uname().nodename)
     if damaged:
         raise LogError(f"which files are torn is not known: {damaged[0]}")
-    found: set[str] = set()
-    for log in logs:
-        if not log.ended and not _runs(log.header):
-            found |= _torn_below(folder, log)
-    return sorted(found)
+    return sorted(_torn_below(folder, run, [log for log in logs if not log.ended and not _runs(log.header)]))
 
 
-def _torn_below(folder: Path, log: Log) -> set[str]:
+def _torn_below(folder: Path, run: Path, killed: Sequence[Log]) -> set[str]:
     top = os.path.realpath(folder)
     found = set()
-    for name in _torn_names(log):
+    for name in _torn_names(run, killed):
         real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
         if real.startswith(f"{top}/"):
             found.add(os.path.relpath(real, top))
@@ -106,7 +102,7 @@ class TornSoFar:
             return True
         log = read_log(path)
         if not log.ended:  # it may have ended by itself since the header was read
-            self._torn |= _torn_below(self._folder, log)
+            self._torn |= _torn_below(self._folder, self._run, [log])
         return False
 
 
@@ -131,13 +127,43 @@ def _runs(header: Mapping[str, Any]) -> bool:
     return began_s <= header["begin_ns"] / 1e9 + TICK_S
 
 
-def _torn_names(log: Log) -> list[str]:
-    renamed = Renamed(log)
-    names = []
-    for file, begin_ns in _counted(log) if _is_counted(log) else _followed(log):
-        final = renamed.final(np.array([file], np.uint64), np.array([begin_ns], np.uint64))[0]
-        names += [log.name_of(number) for number in dict.fromkeys((file, int(final)))]
-    return [name for name in names if name.startswith("/")]
+def _torn_names(run: Path, killed: Sequence[Log]) -> Iterator[str]:
+    """The name of each torn file when it was opened, and its last one."""
+    opened = [(log, log.name_of(file), begin_ns) for log in killed for file, begin_ns in _open_files(log)]
+    opened = [one for one in opened if one[1].startswith("/")]
+    renames = _Renames(read_run(run)[0]) if opened else None
+    for log, name, begin_ns in opened:
+        yield name
+        if renames is not None:
+            yield renames.last_name(log, name, begin_ns)
+
+
+class _Renames:
+    """The renames of all processes of a run, of files and of folders."""
+
+    def __init__(self, logs: Sequence[Log]) -> None:
+        self._clock = clock_of(log.header for log in logs)
+        self._all: list[tuple[int, str, str]] = []  # time, old name, new name
+        for log in logs:
+            numbers = [number for number, call in log.calls.items() if call.name == "rename"]
+            renames = log.events[np.isin(log.events["call"], numbers) & (log.events["result"] >= 0)]
+            times = self._clock.since_begin(log.header["host"], renames["begin_ns"])
+            names = ((log.name_of(int(one["file"])), log.name_of(int(one["detail"]))) for one in renames)
+            self._all += [(time, old, new) for time, (old, new) in zip(times.tolist(), names, strict=True)]
+        self._all.sort()
+
+    def last_name(self, log: Log, name: str, begin_ns: int) -> str:
+        """Of a file that a process has opened under this name at this time."""
+        begin = self._clock.since_begin(log.header["host"], np.array([begin_ns], np.uint64))[0]
+        for time_ns, old, new in self._all:
+            if time_ns >= begin and (name == old or name.startswith(f"{old}/")) and new.startswith("/"):
+                name = new + name[len(old) :]
+        return name
+
+
+def _open_files(log: Log) -> Iterator[tuple[int, int]]:
+    """The numbers of the names of files that were open to write when the process ended, and when they were opened."""
+    return _counted(log) if _is_counted(log) else _followed(log)
 
 
 def _is_counted(log: Log) -> bool:
