@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import subprocess
@@ -142,6 +143,32 @@ def test_what_was_removed_does_not_come_back(bundled: Staged) -> None:
     assert len(bundles_of(bundled)) == 2  # r01 was new: nothing had the name
     assert run(bundled, ["cat", "out/r01"]).stdout == "new\n"
     assert not (bundled.base / "out/r00").exists()
+
+
+def test_the_bundles_of_a_folder_have_what_no_later_run_has_taken(bundled: Staged, tmp_path: Path) -> None:
+    """One that was written anew is in two bundles, and only the later copy counts."""
+    (old,) = bundles_of(bundled)
+    assert run(bundled, ["sh", "-c", "rm out/r00 out/r01; echo new > out/r01; cat out/d/x"]).returncode == 0
+    results = bundled.base / "results"
+
+    def ask(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*bundled.command, *map(str, words)], capture_output=True, text=True, check=False, timeout=60)
+
+    listed = json.loads(ask("ls", results, "--json").stdout)
+    names = {one["name"]: one["bundle"] for one in listed["files"] if one["type"] == "file"}
+    assert "out/r00" not in names and "out/d/x" not in names and "out/d/y" in names
+    assert names["out/r01"] != names["out/r02"]
+    assert listed["taken"] == 3
+    assert "3 files were taken out by later runs, and passed over" in ask("ls", results).stderr
+    done = ask("extract", results, "--all", "--into", tmp_path / "all")
+    assert "3 files were taken out by later runs, and passed over" in done.stdout, done.stderr
+    assert (tmp_path / "all/out/r01").read_text() == "new\n"
+    assert not (tmp_path / "all/out/r00").exists() and not (tmp_path / "all/out/d/x").exists()
+    refused = ask("extract", results, "out/r00", "--into", tmp_path / "one")
+    assert refused.returncode != 0
+    assert "out/r00 was taken out of its bundle" in refused.stderr and "name the bundle itself" in refused.stderr
+    assert ask("extract", old, "out/r00", "--into", tmp_path / "one").returncode == 0
+    assert (tmp_path / "one/out/r00").read_text() == "old r00\n"
 
 
 def test_a_removed_folder_does_not_come_back(bundled: Staged) -> None:

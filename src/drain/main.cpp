@@ -358,21 +358,26 @@ void print_member(const BundleReader& bundle, const Member& member) {
 int list(const std::string& path, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
     uint64_t shown = 0;
-    const uint64_t members = each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) {
+    const Members members = each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) {
         print_member(bundle, member);
         ++shown;
     });
-    print({{"kind", "end"}, {"members", members}, {"shown", shown}, {"seconds", seconds_now() - began_s}});
+    print({{"kind", "end"},
+           {"members", members.all},
+           {"taken", members.taken},
+           {"shown", shown},
+           {"seconds", seconds_now() - began_s}});
     return 0;
 }
 
 int extract(const std::string& path, const std::string& folder, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
     Extraction extraction(folder);
-    const uint64_t members =
+    const Members members =
         each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) { extraction.make(bundle, member); });
     print({{"kind", "end"},
-           {"members", members},
+           {"members", members.all},
+           {"taken", members.taken},
            {"files", extraction.files()},
            {"bytes", extraction.bytes()},
            {"seconds", seconds_now() - began_s}});

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/shell_word.hpp"
+#include "stage/taken_names.hpp"
 
 namespace tailrace {
 namespace {
@@ -68,7 +69,7 @@ std::vector<std::string> bundles_in(const std::string& path) {
     return paths;
 }
 
-uint64_t each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see) {
+Members each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see) {
     std::vector<std::string> bundles = bundles_in(path);
     std::optional<BundleReader> only;
     if (bundles.size() == 1) only.emplace(bundles.front());
@@ -78,23 +79,36 @@ uint64_t each_member_of(const std::string& path, const std::vector<std::string>&
     };
     // Find the bundle of each name first, so that `see` is never called if a name is missing, or two drains have delivered it.
     std::map<std::string, std::string, std::less<>> places;  // name -> the bundle whose copy is used
-    std::vector<bool> is_found(names.size(), false);
-    uint64_t members = 0;
+    std::vector<bool> is_found(names.size(), false), was_taken(names.size(), false);
+    std::optional<TakenNames> taken;
+    if (is_folder(path)) taken.emplace(path);
+    Members members;
     with_each([&](const BundleReader& bundle) {
-        members += bundle.count();
+        members.all += bundle.count();
+        const std::string drain = drain_of_bundle(bundle.path());
+        size_t i = 0;
         const auto place = [&](const Member& member) {
+            if (taken && taken->has(drain, member.name)) {
+                was_taken[i] = true;
+                ++members.taken;
+                return;
+            }
+            is_found[i] = true;
             const auto [at, is_new] = places.try_emplace(std::string(member.name), bundle.path());
             if (!is_new && member.kind != ItemKind::folder && parsed(at->second).drain != parsed(bundle.path()).drain)
                 fail(Status::BAD_ARGUMENT, std::string(member.name), " is in ", at->second, " and in ", bundle.path(),
                      ", which two drains have made: name the bundle that you want");
         };
-        for (size_t i = 0; i < names.size(); ++i)
-            if (each_member(bundle, names[i], place) > 0) is_found[i] = true;
+        for (; i < names.size(); ++i) each_member(bundle, names[i], place);
     });
-    for (size_t i = 0; i < names.size(); ++i)
-        if (!is_found[i] && !names[i].empty())
-            fail(Status::NOT_FOUND, path, " has no ", names[i], ": `tailrace ls ", shell_word(path), "` lists its ", members,
-                 " names");
+    for (size_t i = 0; i < names.size(); ++i) {
+        if (is_found[i] || names[i].empty()) continue;
+        if (was_taken[i])
+            fail(Status::NOT_FOUND, names[i], " was taken out of its bundle in ", path,
+                 " by a later run, and was a file of its own since: name the bundle itself if you want the copy in it");
+        fail(Status::NOT_FOUND, path, " has no ", names[i], ": `tailrace ls ", shell_word(path), "` lists its ", members.all,
+             " names");
+    }
     std::set<std::string> used;
     for (const auto& [name, bundle] : places) used.insert(bundle);
     std::erase_if(bundles, [&](const std::string& bundle) { return !used.contains(bundle); });

@@ -17,12 +17,9 @@
 #include "place/bundled_names.hpp"
 #include "place/rules.hpp"
 #include "stage/bundle_set.hpp"
-#include "stage/escaped_name.hpp"
 
 namespace tailrace {
 namespace {
-
-constexpr char kTaken[] = "/tailrace-taken";
 
 bool is_file_or_link(const Member& member) { return member.kind != ItemKind::folder; }
 
@@ -35,27 +32,9 @@ void each_below(const BundleReader& reader, const std::string& folder, const std
 
 }  // namespace
 
-EarlierBundles::EarlierBundles(std::string folder) : folder_(std::move(folder)) {
-    for (const std::string& path : bundles_in_or_none(folder_))
+EarlierBundles::EarlierBundles(const std::string& folder) : taken_(folder) {
+    for (const std::string& path : bundles_in_or_none(folder))
         bundles_.push_back({drain_of_bundle(path), std::make_unique<BundleReader>(path)});
-    read_taken();
-}
-
-// One line for each file: DRAIN NAME, the name escaped. A line without its end was not finished, and the program had no answer yet.
-void EarlierBundles::read_taken() {
-    if (!path_exists(folder_ + kTaken)) return;
-    const std::string all = File::open_users_file(folder_ + kTaken).read_all();
-    for (size_t begin = 0, end; (end = all.find('\n', begin)) != std::string::npos; begin = end + 1) {
-        const std::string_view line = std::string_view(all).substr(begin, end - begin);
-        const size_t space = line.find(' ');
-        if (space == std::string_view::npos) continue;
-        taken_[std::string(line.substr(0, space))].insert(unescaped_name(line.substr(space + 1)));
-    }
-}
-
-bool EarlierBundles::was_taken(const Bundle& bundle, std::string_view name) const {
-    const auto names = taken_.find(bundle.drain);
-    return names != taken_.end() && names->second.contains(name);
 }
 
 std::vector<uint64_t> EarlierBundles::hashes() const {
@@ -64,7 +43,7 @@ std::vector<uint64_t> EarlierBundles::hashes() const {
     for (const Bundle& bundle : bundles_)
         for (uint64_t number = 0; number < bundle.reader->count(); ++number) {
             const Member member = bundle.reader->at(number);
-            if (!is_file_or_link(member) || was_taken(bundle, member.name)) continue;
+            if (!is_file_or_link(member) || taken_.has(bundle.drain, member.name)) continue;
             hashes.push_back(place::checksum(member.name.data(), member.name.size()));
             // Names are sorted, so most files are in the folder of the one before.
             const std::string_view folder = member.name.substr(0, member.name.rfind('/') + 1);
@@ -82,7 +61,7 @@ std::vector<std::string> EarlierBundles::names_below(const std::string& folder) 
     std::set<std::string> names;
     for (const Bundle& bundle : bundles_)
         each_below(*bundle.reader, folder, [&](const Member& member) {
-            if (!was_taken(bundle, member.name)) names.emplace(member.name);
+            if (!taken_.has(bundle.drain, member.name)) names.emplace(member.name);
         });
     return {names.begin(), names.end()};
 }
@@ -93,7 +72,7 @@ std::map<std::string, ItemKind> EarlierBundles::names_in(const std::string& fold
     for (const Bundle& bundle : bundles_)
         each_below(*bundle.reader, folder, [&](const Member& member) {
             const std::string_view name = member.name.substr(begin);
-            if (name.find('/') == std::string_view::npos && !was_taken(bundle, member.name)) names.emplace(name, member.kind);
+            if (name.find('/') == std::string_view::npos && !taken_.has(bundle.drain, member.name)) names.emplace(name, member.kind);
         });
     return names;
 }
@@ -103,7 +82,7 @@ std::vector<EarlierBundles::Copy> EarlierBundles::copies_of(const std::string& n
     for (const Bundle& bundle : bundles_) {
         if (!copies.empty() && copies.back().bundle->drain == bundle.drain) continue;
         const auto member = bundle.reader->find(name);
-        if (member && is_file_or_link(*member) && !was_taken(bundle, name)) copies.push_back({&bundle, *member});
+        if (member && is_file_or_link(*member) && !taken_.has(bundle.drain, name)) copies.push_back({&bundle, *member});
     }
     return copies;
 }
@@ -121,23 +100,11 @@ void EarlierBundles::take(const std::string& base, const std::string& name, Extr
     } catch (const Error&) {
         if (!path_exists(path)) throw;  // else the program has made the file meanwhile
     }
-    note(*copies.front().bundle, name);
+    taken_.add(copies.front().bundle->drain, name);
 }
 
 void EarlierBundles::leave(const std::string& name) {
-    for (const Copy& copy : copies_of(name)) note(*copy.bundle, name);
-}
-
-void EarlierBundles::note(const Bundle& bundle, const std::string& name) {
-    const std::string path = folder_ + kTaken, line = bundle.drain + " " + escaped_name(name) + "\n";
-    constexpr mode_t kMode = 0666;
-    if (!taken_file_.is_open())
-        taken_file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kMode));
-    if (!taken_file_.is_open()) fail_system("open", path, errno);
-    // In one call, because runs of several nodes may write here.
-    const ssize_t written = ::write(taken_file_.get(), line.data(), line.size());
-    if (written != static_cast<ssize_t>(line.size())) fail_system("write to", path, written < 0 ? errno : ENOSPC);
-    taken_[bundle.drain].insert(name);
+    for (const Copy& copy : copies_of(name)) taken_.add(copy.bundle->drain, name);
 }
 
 void write_names(const std::string& folder, const std::string& path, bool asks_other_nodes) {

@@ -1,25 +1,24 @@
 // The bundles of earlier runs in a folder, from which a run takes files when it names them. A file that was taken is an ordinary
-// file at its own name from then on: FOLDER/tailrace-taken says so, so that a file which the program removes does not come back.
+// file at its own name from then on (stage/taken_names.hpp), so one that the program removes does not come back.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "stage/bundle_reader.hpp"
-#include "stage/descriptor.hpp"
 #include "stage/extract.hpp"
+#include "stage/taken_names.hpp"
 
 namespace tailrace {
 
 class EarlierBundles {
 public:
     // Reads the indexes of all bundles of the folder, and which files were taken. Throws CORRUPT for a damaged bundle.
-    explicit EarlierBundles(std::string folder);
+    explicit EarlierBundles(const std::string& folder);
 
     // The hashes of the names that can be taken and of the folders that they are in (place::checksum), sorted.
     std::vector<uint64_t> hashes() const;
@@ -45,15 +44,10 @@ private:
         Member member;
     };
 
-    bool was_taken(const Bundle& bundle, std::string_view name) const;
     std::vector<Copy> copies_of(const std::string& name) const;  // the last one of each drain
-    void note(const Bundle& bundle, const std::string& name);
-    void read_taken();
 
-    std::string folder_;
     std::vector<Bundle> bundles_;  // those of each drain from the last to the first
-    std::map<std::string, std::set<std::string, std::less<>>, std::less<>> taken_;  // by drain: names
-    Descriptor taken_file_;                                                         // opened with the first line that is added
+    TakenNames taken_;
 };
 
 // Writes the list that the preload reads (place/bundled_names.hpp), for this user alone. A folder without bundles gives an empty

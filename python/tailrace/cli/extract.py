@@ -22,7 +22,8 @@ def command(
 ) -> None:
     """Makes files of a bundle by its index, or of all bundles of a folder.
 
-    If a drain has delivered a file twice, the later copy is extracted. Each file's checksum is compared before the file gets its
+    If a drain has delivered a file twice, the later copy is extracted. Of a folder of bundles, files that later runs have taken out
+    of them are passed over. Each file's checksum is compared before the file gets its
     name. No existing file is replaced. No file is made outside of the folder of --into: absolute names, `..`, devices, and symbolic
     links that lead out of it are refused.
 
@@ -32,7 +33,9 @@ def command(
         raise typer.BadParameter("name the files to extract, or give --all")
     done = bundles.extract(bundle, into, names or [])
     if as_json:
-        output.print_json({key: done[key] for key in ("members", "files", "bytes", "seconds")})
+        output.print_json({key: done[key] for key in ("members", "taken", "files", "bytes", "seconds")})
         return
     amount = f"{output.count_text(done['files'])} of {done['members']:,} members, {output.bytes_text(done['bytes'])}"
     print(output.plain(f"{into}: {amount}, in {1000 * done['seconds']:.1f} ms"))
+    if done["taken"]:
+        print(bundles.taken_text(done["taken"]))

@@ -55,12 +55,15 @@ def _list_bundle(path: Path, names: list[str], as_json: bool) -> None:
     if as_json:
         kept = ("name", "type", "link", "mode", "bytes", "mtime_ns", "data_at", "bundle")
         values = [{key: member[key] for key in kept} for member in found]
-        output.print_json({"bundle": str(path), "members": facts["members"], "seconds": facts["seconds"], "files": values})
+        about = {key: facts[key] for key in ("members", "taken", "seconds")}
+        output.print_json({"bundle": str(path), **about, "files": values})
         return
     for member in found:
         link = f" -> {member['link']}" if member["link"] else "/" if member["type"] == "folder" else ""
         print(output.plain(f"{member['bytes']:>14,}  {member['name']}{link}"))
     print(f"{len(found):,} of {facts['members']:,} members, found in {1000 * facts['seconds']:.1f} ms", file=sys.stderr)
+    if facts["taken"]:
+        print(bundles.taken_text(facts["taken"]), file=sys.stderr)
 
 
 def _files_with_steps(stream: dict[str, Any]) -> str:

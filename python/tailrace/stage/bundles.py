@@ -39,8 +39,9 @@ def members(bundle: Path, names: Sequence[str] = ()) -> tuple[list[dict[str, Any
     """The members with these names, and all members below those that are folders. No names: all. `bundle` may be a folder of
     bundles.
 
-    Returns (members, facts). Each member has name, type, link, mode, bytes, mtime_ns, data_at and bundle. Facts are members, shown
-    and seconds; the seconds do not include Python. Raises StageError."""
+    Returns (members, facts). Each member has name, type, link, mode, bytes, mtime_ns, data_at and bundle. Facts are members, taken
+    (how many were passed over, because later runs have taken them out of the bundles of the folder), shown and seconds; the seconds
+    do not include Python. Raises StageError."""
     found: list[dict[str, Any]] = []
     for line in answers("list", str(bundle), *names):
         if line["kind"] == "end":
@@ -55,12 +56,18 @@ def extract(bundle: Path, into: Path, names: Sequence[str] = ()) -> dict[str, An
     """Makes the files of these names below `into`, and all below those that are folders; without names: all. `bundle` may be a
     folder of bundles; of a file that was delivered twice the later copy counts.
 
-    No existing file is replaced, and no file is made outside of `into`. Returns members, files, bytes and seconds. Raises
-    StageError."""
+    No existing file is replaced, and no file is made outside of `into`. Returns members, taken (as members() does), files, bytes and
+    seconds. Raises StageError."""
     for line in answers("extract", str(bundle), str(into), *names):
         if line["kind"] == "end":
             return line
     raise _silent(bundle)
+
+
+def taken_text(taken: int) -> str:
+    """What is said of files that were passed over."""
+    files = "1 file was" if taken == 1 else f"{taken:,} files were"
+    return f"{files} taken out by later runs, and passed over; name a bundle instead of its folder for the copies in it"
 
 
 def _silent(bundle: Path) -> StageError:
