@@ -156,17 +156,20 @@ def test_the_bundles_of_a_folder_have_what_no_later_run_has_taken(bundled: Stage
 
     listed = json.loads(ask("ls", results, "--json").stdout)
     names = {one["name"]: one["bundle"] for one in listed["files"] if one["type"] == "file"}
-    assert "out/r00" not in names and "out/d/x" not in names and "out/d/y" in names
+    assert {"out/r00", "out/d/x"}.isdisjoint(names)
+    assert "out/d/y" in names
     assert names["out/r01"] != names["out/r02"]
     assert listed["taken"] == 3
     assert "3 files were taken out by later runs, and passed over" in ask("ls", results).stderr
     done = ask("extract", results, "--all", "--into", tmp_path / "all")
     assert "3 files were taken out by later runs, and passed over" in done.stdout, done.stderr
     assert (tmp_path / "all/out/r01").read_text() == "new\n"
-    assert not (tmp_path / "all/out/r00").exists() and not (tmp_path / "all/out/d/x").exists()
+    assert not (tmp_path / "all/out/r00").exists()
+    assert not (tmp_path / "all/out/d/x").exists()
     refused = ask("extract", results, "out/r00", "--into", tmp_path / "one")
     assert refused.returncode != 0
-    assert "out/r00 was taken out of its bundle" in refused.stderr and "name the bundle itself" in refused.stderr
+    assert "out/r00 was taken out of its bundle" in refused.stderr
+    assert "name the bundle itself" in refused.stderr
     assert ask("extract", old, "out/r00", "--into", tmp_path / "one").returncode == 0
     assert (tmp_path / "one/out/r00").read_text() == "old r00\n"
 

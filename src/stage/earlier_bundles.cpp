@@ -72,7 +72,8 @@ std::map<std::string, ItemKind> EarlierBundles::names_in(const std::string& fold
     for (const Bundle& bundle : bundles_)
         each_below(*bundle.reader, folder, [&](const Member& member) {
             const std::string_view name = member.name.substr(begin);
-            if (name.find('/') == std::string_view::npos && !taken_.has(bundle.drain, member.name)) names.emplace(name, member.kind);
+            if (name.find('/') == std::string_view::npos && !taken_.has(bundle.drain, member.name))
+                names.emplace(name, member.kind);
         });
     return names;
 }

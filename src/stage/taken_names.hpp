@@ -1,5 +1,5 @@
-// Files that later runs have taken out of the bundles of a folder: FOLDER/tailrace-taken names them. Such a file was at its own name
-// from then on, and the program may have changed or removed it, so its copy in the bundle is not the file any more.
+// Files that later runs have taken out of the bundles of a folder: FOLDER/tailrace-taken names them. Such a file was at its own
+// name from then on, and the program may have changed or removed it, so its copy in the bundle is not the file any more.
 #pragma once
 
 #include <map>

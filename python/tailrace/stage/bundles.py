@@ -56,8 +56,8 @@ def extract(bundle: Path, into: Path, names: Sequence[str] = ()) -> dict[str, An
     """Makes the files of these names below `into`, and all below those that are folders; without names: all. `bundle` may be a
     folder of bundles; of a file that was delivered twice the later copy counts.
 
-    No existing file is replaced, and no file is made outside of `into`. Returns members, taken (as members() does), files, bytes and
-    seconds. Raises StageError."""
+    No existing file is replaced, and no file is made outside of `into`. Returns members, taken (as members() does), files, bytes
+    and seconds. Raises StageError."""
     for line in answers("extract", str(bundle), str(into), *names):
         if line["kind"] == "end":
             return line
