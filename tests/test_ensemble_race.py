@@ -70,7 +70,7 @@ class LateNode(Executor):
 def node(monkeypatch: pytest.MonkeyPatch) -> LateNode:
     """The engine `dask`, on another node."""
     node = LateNode()
-    monkeypatch.setitem(engines.OPENERS, "dask", lambda choice: node)
+    monkeypatch.setitem(engines.OPENERS, "dask", lambda choice, where: node)
     return node
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tailrace.ensemble.engines import open_engine
+from tailrace.ensemble.engines import Where, open_engine
 from tailrace.ensemble.values import EngineChoice
 
 from bench import harness
@@ -73,7 +73,7 @@ def opened(workers: int, folder: Path) -> Iterator[dict[str, Callable[[str], Run
     with contextlib.ExitStack() as stack:
         for name, engine, package in (("Dask", "dask", "distributed"), ("Parsl", "parsl", "parsl")):
             if is_there(package):
-                executor = stack.enter_context(open_engine(EngineChoice(engine, workers)))
+                executor = stack.enter_context(open_engine(EngineChoice(engine, workers), Where(folder, "bench")))
                 found[name] = partial(_of_executor, executor, folder)
         yield found
 

@@ -261,7 +261,9 @@ class _Calls:
             self.next = max(self.folder.finished, default=-1) + 1
             self.writer = JournalWriter(self.folder.journal)
             opened.callback(self.writer.close)
-            self.executor = opened.enter_context(engines.open_engine(ensemble.spec.engine))
+            self.executor = opened.enter_context(
+                engines.open_engine(ensemble.spec.engine, engines.Where(ensemble.folder.out, self.plan.run))
+            )
             table = ParameterTable(dict.fromkeys(names), 0)  # type: ignore[arg-type]
             folder.append_head(self.writer, self.folder, folder.head_line(ensemble.spec, self.plan.run, table, print_now))
             self.opened = opened.pop_all()  # closed by close(); where anything above fails, it is closed at once

@@ -17,6 +17,7 @@ from tailrace.ensemble.values import EnsembleError, Value
 from tailrace.ensemble.workers import run_member
 
 IN_FLIGHT = 4  # members for each worker: enough that none waits for this process
+MOST_TEXT = 400  # characters of an engine's error
 MOST_LOSSES = 3  # a member whose engine broke this often has failed
 VISIBLE_WITHIN_S = 60.0  # until a file that another node has written is seen here, whole
 Task = tuple[int, dict[str, Value]]
@@ -27,18 +28,20 @@ def run_members(plan: Plan, tasks: Iterable[Task], finished: Found) -> None:
     """Calls `finished` with each outcome, in the order in which members end. An engine that breaks is opened again, and runs the
     members that it lost. Raises EnsembleError where a read-only input changed, because results of other members may be wrong."""
     losses: Counter[int] = Counter()
+    why = ""
     waiting = iter(tasks)
     again: list[Task] = list(itertools.islice(waiting, 1))
     while again:  # an engine that gets no member is not opened: MPI's workers would be started in vain
         try:
-            with engines.open_engine(plan.spec.engine) as executor:
-                again = _with_engine(plan, executor, _chained(again, waiting), finished)
-        except BrokenExecutor:
-            pass
+            with engines.open_engine(plan.spec.engine, engines.Where(Path(plan.kept).parent, plan.run)) as executor:
+                again, why = _with_engine(plan, executor, _chained(again, waiting), finished)
+        except BrokenExecutor as error:
+            why = _text_of(error)
         for member, parameters in again:
             losses[member] += 1
             if losses[member] >= MOST_LOSSES:
-                finished(Outcome(member, "lost", f"the engine ended {MOST_LOSSES} times while it ran", parameters=parameters))
+                text = f"the engine ended {MOST_LOSSES} times while it ran{why and ': '}{why}"
+                finished(Outcome(member, "lost", text, parameters=parameters))
         again = [task for task in again if losses[task[0]] < MOST_LOSSES] or list(itertools.islice(waiting, 1))
 
 
@@ -47,12 +50,13 @@ def _chained(again: list[Task], waiting: Iterator[Task]) -> Iterator[Task]:
     yield from waiting
 
 
-def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -> list[Task]:  # type: ignore[no-untyped-def]
-    """Returns the members that were lost with the engine; empty when all have ended."""
+def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -> tuple[list[Task], str]:  # type: ignore[no-untyped-def]
+    """Returns the members that were lost with the engine, and why; none when all have ended."""
     most = IN_FLIGHT * engines.workers_of(plan.spec.engine)
     in_flight: dict[Future[Outcome], Task] = {}
     ended: SimpleQueue[Future[Outcome]] = SimpleQueue()
     lost: list[Task] = []
+    why = ""
     is_remote = plan.spec.engine.name != "threads"
     try:
         while True:
@@ -62,13 +66,14 @@ def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -
                     break
                 try:
                     future = executor.submit(run_member, plan, *task)
-                except (BrokenExecutor, RuntimeError):
+                except (BrokenExecutor, RuntimeError) as error:
                     lost.append(task)
+                    why = why or _text_of(error)
                 else:
                     in_flight[future] = task
                     future.add_done_callback(ended.put)
             if not in_flight:
-                return lost
+                return lost, why
             future = ended.get()
             task = in_flight.pop(future)
             try:
@@ -77,6 +82,7 @@ def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -
                 if not _is_loss(error):
                     raise
                 lost.append(task)
+                why = why or _text_of(error)
                 continue
             finished(_seen_here(plan, outcome) if is_remote else outcome)
             if outcome.reason == "input changed":
@@ -88,6 +94,10 @@ def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -
         for future in in_flight:
             future.cancel()
         raise
+
+
+def _text_of(error: BaseException) -> str:
+    return " ".join(str(error).split())[:MOST_TEXT]
 
 
 def _is_loss(error: BaseException) -> bool:
