@@ -10,8 +10,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 SIZE ?= quick
 ARGS ?=
-# Two tests at a time: most wait for processes to start and end. JOBS=0: one after the other, in this process.
-JOBS ?= 2
+# More tests at a time than cores: most wait for processes to start and end. JOBS=0: one after the other, in this process.
+JOBS ?= 3
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 
 export UV_PYTHON_DOWNLOADS := never

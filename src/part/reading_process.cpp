@@ -1,5 +1,6 @@
 #include "part/reading_process.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -29,6 +30,8 @@ constexpr size_t kPathBytes = 4096;
 constexpr int kMostDeaths = 64;     // most children of one command that HDF5 may crash, each on another file
 constexpr double kMostCallS = 300;  // seconds of processor time that a child may spend in one call of HDF5
 constexpr int kLookEveryMs = 500;
+constexpr int kMostLooks = 3;   // that find the child waiting for a lock, without any work in between
+constexpr int kMostLocked = 3;  // children of one command that wait for a lock
 
 // Memory in which a child reports to its parent.
 struct Shown {
@@ -131,6 +134,20 @@ double processor_s(pid_t process) {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+// Whether a process has one thread, which waits for a lock or a condition. Then nothing in it can ever end this wait: another thread
+// of the parent had the lock when the child was forked.
+bool waits_for_lock(pid_t process) {
+    struct stat threads;
+    constexpr nlink_t kOneThread = 3;  // links of the folder: its own two, and one for each thread
+    if (::stat(text("/proc/", process, "/task").c_str(), &threads) != 0 || threads.st_nlink != kOneThread) return false;
+    char name[64] = "";
+    const int file = ::open(text("/proc/", process, "/wchan").c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    const ssize_t bytes = ::read(file, name, sizeof name - 1);
+    ::close(file);
+    return bytes > 0 && std::strncmp(name, "futex", 5) == 0;
+}
+
 // A child that runs the work.
 class Child {
 public:
@@ -159,11 +176,14 @@ public:
         return std::nullopt;
     }
 
+    // Whether the child waited for a lock that no thread of it could release.
+    bool is_locked() const { return locked_looks_ == kMostLooks; }
+
     // How HDF5 ended the child; nothing if the child was killed, or ended outside of HDF5.
     std::optional<std::string> end_in_hdf5() {
         const int status = end();
         const bool is_within = shown_.is_within > 0 && shown_.path[0] != '\0';
-        if (!is_within || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !is_too_slow_)) return std::nullopt;
+        if (!is_within || is_locked() || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !is_too_slow_)) return std::nullopt;
         if (is_too_slow_) return text("HDF5 did not return from reading it within ", kMostCallS, " s of processor time");
         if (WIFSIGNALED(status)) return text("HDF5 ended with signal ", WTERMSIG(status), " when it read it");
         return "HDF5 ended its process when it read it";
@@ -172,7 +192,7 @@ public:
 private:
     // Kills the child if it has not ended, and waits for it.
     int end() {
-        if (is_too_slow_ || shown_.is_within == 0) ::kill(process_, SIGKILL);
+        if (is_too_slow_ || is_locked() || shown_.is_within == 0) ::kill(process_, SIGKILL);
         int status = 0;
         while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {}
         process_ = 0;
@@ -181,12 +201,15 @@ private:
 
     bool wait_for_frame() {
         uint64_t calls = shown_.calls.load();
+        double last_s = -1;
         for (double began_s = processor_s(process_);;) {
             pollfd ready{socket_, POLLIN, 0};
             const int found = ::poll(&ready, 1, kLookEveryMs);
             if (found > 0) return true;
             if (found < 0 && errno != EINTR) return false;
             const double now_s = processor_s(process_);
+            locked_looks_ = std::exchange(last_s, now_s) == now_s && waits_for_lock(process_) ? locked_looks_ + 1 : 0;
+            if (is_locked()) return false;
             if (std::exchange(calls, shown_.calls.load()) != shown_.calls.load()) began_s = now_s;
             is_too_slow_ = now_s - began_s > kMostCallS && shown_.is_within > 0;
             if (is_too_slow_) return false;
@@ -197,6 +220,7 @@ private:
     const int socket_;
     const Shown& shown_;
     bool is_too_slow_ = false;
+    int locked_looks_ = 0;
 };
 
 struct Mapping {
@@ -212,7 +236,7 @@ struct Mapping {
 
 Json in_reading_process(const std::function<Json(const ChildProgress&)>& work, const ChildProgress& progress) {
     const ChildProgress here = [&](uint64_t done, uint64_t all) { return !progress || progress(done, all); };
-    for (int deaths = 0;; ++deaths) {
+    for (int deaths = 0, locked = 0;; ++deaths) {
         const Mapping mapping;
         int sockets[2];
         if (mapping.at == MAP_FAILED || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return work(here);
@@ -234,6 +258,12 @@ Json in_reading_process(const std::function<Json(const ChildProgress&)>& work, c
         Child child(process, sockets[0], *room);
         if (auto found = child.listen(progress)) return std::move(*found);
         const auto how = child.end_in_hdf5();
+        if (child.is_locked() && ++locked < kMostLocked) continue;
+        if (child.is_locked())
+            fail(Status::IO_FAILED,
+                 "the process that read the files of the stream waited for a lock that another thread of this program had when it "
+                 "was "
+                 "started: run the command again, while no other thread works");
         const std::string path(room->path, ::strnlen(room->path, kPathBytes));
         const auto version = version_of(path);
         if (!how || !version || deaths == kMostDeaths)

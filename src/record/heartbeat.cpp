@@ -43,9 +43,14 @@ public:
     }
 
     void add(const Heartbeat* heartbeat) {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         heartbeats_.push_back(heartbeat);
-        if (!thread_.joinable()) start();
+        if (thread_.joinable()) return;
+        is_waiting_ = false;
+        start();
+        // The thread allocates memory when it begins. A process that is forked in that moment may never get the allocator's lock: that
+        // of the address sanitizer knows nothing of forks.
+        if (thread_.joinable()) began_.wait(lock, [&] { return is_waiting_; });
     }
 
     void remove(const Heartbeat* heartbeat) {
@@ -82,6 +87,8 @@ private:
 
     void run(const std::stop_token& ends) {
         std::unique_lock lock(mutex_);
+        is_waiting_ = true;
+        began_.notify_all();
         while (!ends.stop_requested()) {
             changed_.wait_for(lock, ends, kInterval, [] { return false; });
             if (ends.stop_requested()) return;
@@ -97,6 +104,8 @@ private:
 
     std::mutex mutex_;
     std::condition_variable_any changed_;
+    std::condition_variable began_;
+    bool is_waiting_ = false;  // whether the thread has begun
     std::vector<const Heartbeat*> heartbeats_;
     std::jthread thread_;
 };

@@ -4,7 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <mutex>
+#include <string>
+#include <thread>
 
 #include "../error_of.hpp"
 #include "../temporary_directory.hpp"
@@ -48,6 +53,45 @@ TEST_F(ReadingProcessTest, AnswersErrorsAndProgressComeFromAnotherProcess) {
     };
     EXPECT_EQ(in_reading_process(work, note), (Json{true, false}));
     EXPECT_EQ(seen, (std::vector<std::pair<uint64_t, uint64_t>>{{1, 3}, {2, 3}}));
+}
+
+// Holds a lock in a thread, for some time.
+class Holder {
+public:
+    explicit Holder(std::chrono::seconds time) {
+        thread_ = std::jthread([this, time](const std::stop_token& ends) {
+            const std::lock_guard lock(mutex);
+            is_held_ = true;
+            const auto until = std::chrono::steady_clock::now() + time;
+            while (!ends.stop_requested() && std::chrono::steady_clock::now() < until)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        });
+        while (!is_held_) std::this_thread::yield();
+    }
+
+    std::mutex mutex;
+
+private:
+    std::atomic<bool> is_held_ = false;
+    std::jthread thread_;
+};
+
+TEST_F(ReadingProcessTest, AChildThatWaitsForALockOfAnotherThreadIsStartedAgain) {
+    Holder holder(std::chrono::seconds(1));
+    const auto work = [&](const ChildProgress&) {
+        const std::lock_guard lock(holder.mutex);
+        return Json(::getpid());
+    };
+    EXPECT_NE(in_reading_process(work).get<pid_t>(), ::getpid());
+    Holder longer(std::chrono::seconds(600));
+    const Error error = error_of([&] {
+        in_reading_process([&](const ChildProgress&) {
+            const std::lock_guard lock(longer.mutex);
+            return Json();
+        });
+    });
+    EXPECT_EQ(error.status(), Status::IO_FAILED);
+    EXPECT_NE(std::string(error.what()).find("waited for a lock that another thread"), std::string::npos) << error.what();
 }
 
 TEST_F(ReadingProcessTest, AFileThatEndsHdf5IsRefusedFromThenOn) {
