@@ -134,8 +134,8 @@ double processor_s(pid_t process) {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Whether a process has one thread, which waits for a lock or a condition. Then nothing in it can ever end this wait: another thread
-// of the parent had the lock when the child was forked.
+// Whether a process has one thread, which waits for a lock or a condition. Then nothing in it can ever end this wait: another
+// thread of the parent had the lock when the child was forked.
 bool waits_for_lock(pid_t process) {
     struct stat threads;
     constexpr nlink_t kOneThread = 3;  // links of the folder: its own two, and one for each thread

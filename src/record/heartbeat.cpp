@@ -48,8 +48,8 @@ public:
         if (thread_.joinable()) return;
         is_waiting_ = false;
         start();
-        // The thread allocates memory when it begins. A process that is forked in that moment may never get the allocator's lock: that
-        // of the address sanitizer knows nothing of forks.
+        // The thread allocates memory when it begins. A process that is forked in that moment may never get the allocator's lock:
+        // that of the address sanitizer knows nothing of forks.
         if (thread_.joinable()) began_.wait(lock, [&] { return is_waiting_; });
     }
 

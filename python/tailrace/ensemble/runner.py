@@ -50,7 +50,9 @@ def _chained(again: list[Task], waiting: Iterator[Task]) -> Iterator[Task]:
     yield from waiting
 
 
-def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -> tuple[list[Task], str]:  # type: ignore[no-untyped-def]
+def _with_engine(  # type: ignore[no-untyped-def]
+    plan: Plan, executor, tasks: Iterator[Task], finished: Found
+) -> tuple[list[Task], str]:
     """Returns the members that were lost with the engine, and why; none when all have ended."""
     most = IN_FLIGHT * engines.workers_of(plan.spec.engine)
     in_flight: dict[Future[Outcome], Task] = {}
