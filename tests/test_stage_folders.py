@@ -141,6 +141,7 @@ if rank == 0:
     check(errno.ENOTEMPTY, "out/old", "out/full elsewhere")
     check(errno.ENOENT, "out/old", "out/absent/new")
     check(errno.EINVAL, "out/old", "out/old/inner/new")
+    check(0, "out/old/", "out/old")
     check(errno.EXDEV, "out/old", TOP + "/outside/new")
     check(errno.EEXIST, "out/old", "out/other", 1)
     check(errno.EINVAL, "out/old", "out/other", 2)

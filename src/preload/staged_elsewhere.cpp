@@ -132,8 +132,9 @@ void take_folder_out(int directory, const char* path) {
 
 // ---- folders ------------------------------------------------------------------------------------------------------------------
 
-bool StagedPath::is_below(const StagedPath& folder) const {
-    return strncmp(text_, folder.text_, folder.bytes_) == 0 && (text_[folder.bytes_] == '/' || text_[folder.bytes_ - 1] == '/');
+bool StagedPath::is_within(const StagedPath& folder) const {
+    const uint32_t bytes = folder.bytes_ - (folder.names_folder_ ? 1 : 0);
+    return strncmp(text_, folder.text_, bytes) == 0 && (text_[bytes] == '/' || text_[bytes] == '\0');
 }
 
 bool StagedPath::move_elsewhere(const StagedPath& to, bool is_back) const {
@@ -168,7 +169,7 @@ FolderElsewhere::FolderElsewhere(int from_directory, const char* from, int to_di
     // The call fails by itself.
     if (kind_to != 0 && (kind_to != placing::kFolder || (flags & RENAME_NOREPLACE) != 0)) return;
     if (!has_folder(to_directory, to)) return;
-    if (leaves && new_path.is_inside() && new_path.is_below(old_path)) return;
+    if (leaves && new_path.is_inside() && new_path.is_within(old_path)) return;
     if (kind_to != 0 && has_names_elsewhere(to_directory, to)) {
         refusal_ = ENOTEMPTY;
     } else if (leaves && !new_path.is_inside()) {

@@ -82,7 +82,8 @@ public:
     // Has a folder of this path renamed on the scratch of other nodes, or (`is_back`) renamed back. False: some node has not done
     // so.
     bool move_elsewhere(const StagedPath& to, bool is_back) const;
-    bool is_below(const StagedPath& folder) const;
+    // Whether this is the path of a folder, or below it.
+    bool is_within(const StagedPath& folder) const;
     // After a file on scratch was renamed: if the target has an older file of the name that stays there, delivers the new one,
     // because others would read the old one.
     void deliver_over_target() const;

@@ -99,7 +99,9 @@ class MemoryGroup(MemoryLimit):
         return self.has_killed()
 
     def has_killed(self) -> bool:
-        return self._entry(self._place.version.events, KILLS) > self._kills_before
+        with contextlib.suppress(FileNotFoundError):  # an empty group may be removed at any time
+            return self._entry(self._place.version.events, KILLS) > self._kills_before
+        return False
 
     def _entry(self, name: str, key: str) -> int:
         return _entry(self._path / name, key)
