@@ -66,6 +66,7 @@ Step step_of_rename(const TwoPaths& paths, const StagedPath& from, const StagedP
     const bool moves_folder = placing::kind_at(paths.from_directory, paths.from) == placing::kFolder;
     if (!moves_folder) return to.is_file() ? Step::replace : Step::at_target;
     if (to.is_file()) return refused(ENOTDIR);
+    if (from.is_inside() && to.is_inside() && from.is_within(to) && to.is_within(from)) return Step::at_target;  // its own name
     if (from.is_folder() && !to.is_inside()) return refuse_outside(paths);
     if (!is_free_for_folder(to)) return refused(ENOTEMPTY);
     return from.is_folder() ? Step::move_folder : Step::at_target;
