@@ -176,12 +176,13 @@ def _bundles(stage: StageRules, before: Stamps) -> list[str]:
 def _extracted(made: Sequence[str], copies: Copies) -> Path:
     """Extracts the bundles of a run into a new folder, and returns it. Moves the bundles first, because their folder may also have
     bundles of earlier runs."""
-    alone, extracted = copies.bundled / "bundles", copies.bundled / "extracted"
-    for folder in (alone, extracted):
-        folder.mkdir(parents=True)
+    alone = copies.bundled / "bundles"
+    alone.mkdir(parents=True)
     for path in made:
         shutil.move(path, alone)
     try:
+        found, _ = bundles.members(alone)
+        extracted = copies.folder_for_extraction(sum(member["bytes"] for member in found))
         bundles.extract(alone, extracted)
     except StageError as error:
         raise CompareError(f"the bundles of the {PLACED} run cannot be read: {error}") from None
