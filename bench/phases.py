@@ -265,7 +265,7 @@ def main() -> int:
     steps = STEPS[options.size]
     commands = {name: [*command, str(steps)] for name, command in build().items()}
     maps = prepare_input()
-    commands["olam"] = [str(harness.program("olam")), "dir=out", "run=run.json", f"input={maps}", f"steps={steps}", "sweeps=8"]
+    commands["olam"] = [str(harness.program("olam")), "dir=out", "run=run.json", f"input={maps}", f"steps={steps}", "sweeps=5"]
     if LAMMPS.exists():
         commands["lammps"] = [str(LAMMPS), str(2 * steps)]
     else:
