@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from tailrace.compare.contents import Contents
 from tailrace.place.mapping import Mapping as PlaceMapping
 
+READERS = 8  # threads that read files
 AS_BEFORE = "as before"  # instead of the checksum of a file that a run has not changed
 
 
@@ -80,7 +82,9 @@ def outputs_of(
     made: dict[str, None] = {}  # directories of files that the run has made
     counts: dict[str, int] = {}
     files = 0
-    for path, status in _walk(folder):
+    found = list(_walk(folder))
+    checksums = _checksums((path, status) for path, status in found if path not in bundles and before.get(path) != _stamp(status))
+    for path, status in found:
         inner = os.path.relpath(os.path.dirname(path), folder)
         counts[inner] = counts.get(inner, 0) + 1
         logical = path
@@ -98,7 +102,7 @@ def outputs_of(
         key = os.path.relpath(logical, folder)
         if key in entries:
             ambiguous.append(key)
-        entries[key] = _entry(key, path, status, says, is_as_before=was)
+        entries[key] = _entry(key, path, status, says, AS_BEFORE if was else checksums.get(path, ""))
     return Outputs(entries, Directories({inner: counts[inner] for inner in sorted(made)}), files, tuple(ambiguous))
 
 
@@ -106,10 +110,12 @@ def with_bundled(outputs: Outputs, extracted: Path, below: str, says: Says) -> O
     """The outputs, and the files of bundles, which were extracted into `extracted` and replace outputs of the same name. `below`:
     the folder to which their names are relative. Bundles contain no folders."""
     entries = dict(outputs.entries)
-    for path, status in _walk(extracted):
+    found = list(_walk(extracted))
+    checksums = _checksums(found)
+    for path, status in found:
         if not stat.S_ISDIR(status.st_mode):
             key = os.path.normpath(os.path.join(below, os.path.relpath(path, extracted)))
-            entries[key] = _entry(key, path, status, says, is_as_before=False)
+            entries[key] = _entry(key, path, status, says, checksums.get(path, ""))
     return replace(outputs, entries=entries)
 
 
@@ -139,7 +145,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return (status.st_ino, status.st_size, status.st_ctime_ns)
 
 
-def _entry(name: str, path: str, status: os.stat_result, says: Says, *, is_as_before: bool) -> Entry:
+def _entry(name: str, path: str, status: os.stat_result, says: Says, checksum: str) -> Entry:
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
         return Entry("folder", mode)
@@ -147,10 +153,16 @@ def _entry(name: str, path: str, status: os.stat_result, says: Says, *, is_as_be
         return Entry("link", 0, 0, os.readlink(path))
     if not stat.S_ISREG(status.st_mode):
         return Entry("special", status.st_mode)
-    if is_as_before:
+    if checksum == AS_BEFORE:
         return Entry("file", mode, status.st_size, AS_BEFORE)
-    checksum = checksum_of(path)
     return Entry("file", mode, status.st_size, checksum, says(name, path, checksum))
+
+
+def _checksums(found: Iterable[tuple[str, os.stat_result]]) -> dict[str, str]:
+    """Of the regular files among these. Several at a time, because each small file of a server takes a millisecond."""
+    files = [path for path, status in found if stat.S_ISREG(status.st_mode)]
+    with ThreadPoolExecutor(READERS) as pool:
+        return dict(zip(files, pool.map(checksum_of, files), strict=True))
 
 
 def checksum_of(path: str) -> str:
