@@ -63,20 +63,31 @@ class MemoryGroup(MemoryLimit):
         self.kept_by = f"cgroup version {place.version.number}"
         self._place = place
         self._path = place.above / f"{PREFIX}{os.getpid()}"
-        self._kills_before = 0
+        self._most_bytes = 0
+        self._kills = self._kills_before = 0  # processes of the group that the kernel has ended: now, and before this member
 
     @contextlib.contextmanager
     def joined(self, most_bytes: int) -> Iterator[None]:
         """Children that begin in this block are in the group, which has this limit. Raises OSError."""
-        self._path.mkdir(exist_ok=True)
         self.peak_bytes = 0
-        self._kills_before = self._entry(self._place.version.events, KILLS)
-        self._limit(most_bytes)
-        _write(self._path / PROCESSES, str(os.getpid()))
+        self._kills_before = self._kills
+        try:
+            if most_bytes != self._most_bytes:
+                self._make(most_bytes)
+            _write(self._path / PROCESSES, str(os.getpid()))
+        except FileNotFoundError:  # an empty group may be removed at any time
+            self._make(most_bytes)
+            _write(self._path / PROCESSES, str(os.getpid()))
         try:
             yield
         finally:
             _write(self._place.home / PROCESSES, str(os.getpid()))
+
+    def _make(self, most_bytes: int) -> None:
+        self._path.mkdir(exist_ok=True)
+        self._limit(most_bytes)
+        self._most_bytes = most_bytes
+        self._kills = self._kills_before = self._entry(self._place.version.events, KILLS)
 
     def _limit(self, most_bytes: int) -> None:
         """A limit of memory must never be above that of memory and swap, so a larger one is written in the other order."""
@@ -99,9 +110,9 @@ class MemoryGroup(MemoryLimit):
         return self.has_killed()
 
     def has_killed(self) -> bool:
-        with contextlib.suppress(FileNotFoundError):  # an empty group may be removed at any time
-            return self._entry(self._place.version.events, KILLS) > self._kills_before
-        return False
+        with contextlib.suppress(FileNotFoundError):
+            self._kills = self._entry(self._place.version.events, KILLS)
+        return self._kills > self._kills_before
 
     def _entry(self, name: str, key: str) -> int:
         return _entry(self._path / name, key)
