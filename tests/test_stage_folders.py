@@ -105,6 +105,28 @@ elif rank == 1:
     assert nodes.delivered() == {"new/half.torn": b"half", "new/whole": content(1, "old/whole")}
 
 
+@pytest.mark.parametrize("name", ["with spaces", "line\nbreak", "ü ' \" \\", "\udcff\udcfe", "x" * 255])
+def test_folders_of_any_name(nodes: FakeNodes, name: str) -> None:
+    done = nodes.run(f"""
+name = {name!r}
+if rank == 0:
+    os.makedirs("out/" + name)
+    flag("made")
+wait("made")
+put(f"{{name}}/r{{rank}}")
+flag(f"written.{{rank}}")
+if rank == 0:
+    wait("written.1")
+    wait("written.2")
+    os.rename("out/" + name, "out/a" + name[1:])
+    flag("renamed")
+wait("renamed")
+assert here(glob.escape("a" + name[1:]) + f"/r{{rank}}")
+""")
+    assert done.returncode == 0, done.stderr
+    assert nodes.delivered() == {f"a{name[1:]}/r{rank}": content(rank, f"{name}/r{rank}") for rank in range(3)}
+
+
 REFUSED = """
 import ctypes, errno
 def code_of(old, new, flags=0):
@@ -146,6 +168,7 @@ if rank == 0:
     check(errno.EEXIST, "out/old", "out/other", 1)
     check(errno.EINVAL, "out/old", "out/other", 2)
     check(errno.ENOTDIR, "out/other", "out/full/file")
+    assert ctypes.CDLL(None).rename(b"out/old/r0", None) == ctypes.CDLL(None).rename(b"out/old", None) == -1
     flag("refused")
 wait("refused")
 assert here(f"old/r{rank}") and here(f"old/inner/r{rank}"), "each node has its files under their old names"

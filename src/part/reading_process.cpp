@@ -183,7 +183,7 @@ public:
     std::optional<std::string> end_in_hdf5() {
         const int status = end();
         const bool is_within = shown_.is_within > 0 && shown_.path[0] != '\0';
-        if (!is_within || is_locked() || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !is_too_slow_)) return std::nullopt;
+        if (!is_within || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !is_too_slow_)) return std::nullopt;
         if (is_too_slow_) return text("HDF5 did not return from reading it within ", kMostCallS, " s of processor time");
         if (WIFSIGNALED(status)) return text("HDF5 ended with signal ", WTERMSIG(status), " when it read it");
         return "HDF5 ended its process when it read it";
@@ -258,12 +258,11 @@ Json in_reading_process(const std::function<Json(const ChildProgress&)>& work, c
         Child child(process, sockets[0], *room);
         if (auto found = child.listen(progress)) return std::move(*found);
         const auto how = child.end_in_hdf5();
-        if (child.is_locked() && ++locked < kMostLocked) continue;
-        if (child.is_locked())
-            fail(Status::IO_FAILED,
-                 "the process that read the files of the stream waited for a lock that another thread of this program had when it "
-                 "was "
-                 "started: run the command again, while no other thread works");
+        if (child.is_locked()) {
+            if (++locked < kMostLocked) continue;
+            fail(Status::IO_FAILED, "the process that read the files of the stream waited for a lock that another thread had ",
+                 "when it was started: run the command again, while no other thread works");
+        }
         const std::string path(room->path, ::strnlen(room->path, kPathBytes));
         const auto version = version_of(path);
         if (!how || !version || deaths == kMostDeaths)

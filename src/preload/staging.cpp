@@ -302,6 +302,7 @@ bool read_link(int directory, const char* path, char* to) {
 
 bool has_folder(int directory, const char* path) {
     char parent[4096];
+    if (reinterpret_cast<uint64_t>(path) < 4096 || *path == '\0') return false;  // the kernel reports the error
     uint64_t bytes = raw::put_text(parent, path, sizeof parent);
     while (bytes > 1 && parent[bytes - 1] == '/') parent[--bytes] = '\0';
     char* const slash = strrchr(parent, '/');

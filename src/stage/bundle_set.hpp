@@ -19,15 +19,16 @@ std::vector<std::string> bundles_in_or_none(const std::string& folder);
 // NODE-TOKEN of a bundle's file name, which all bundles of one drain have.
 std::string drain_of_bundle(const std::string& path);
 
-// Calls `see` for each of the names, and for all members below those that are folders; an empty name: all members. One bundle is
-// open at a time. Throws NOT_FOUND for a name that is in no bundle, and BAD_ARGUMENT for a file that two drains have delivered: it
-// is not known which copy is the later one. If `path` is a folder, files that later runs have taken out of its bundles
-// (stage/taken_names.hpp) are passed over, and NOT_FOUND if one of `names` is such a file.
 struct Members {
     uint64_t all = 0;    // of the bundles
     uint64_t taken = 0;  // of those asked for: were passed over
 };
 using SeeMember = std::function<void(const BundleReader& bundle, const Member& member)>;
+
+// Calls `see` for each of the names, and for all members below those that are folders; an empty name: all members. One bundle is
+// open at a time. Throws NOT_FOUND for a name that is in no bundle, and BAD_ARGUMENT for a file that two drains have delivered: it
+// is not known which copy is the later one. If `path` is a folder, files that later runs have taken out of its bundles
+// (stage/taken_names.hpp) are passed over, and one of `names` is NOT_FOUND if it is such a file.
 Members each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see);
 
 }  // namespace tailrace

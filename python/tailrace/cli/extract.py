@@ -23,9 +23,8 @@ def command(
     """Makes files of a bundle by its index, or of all bundles of a folder.
 
     If a drain has delivered a file twice, the later copy is extracted. Of a folder of bundles, files that later runs have taken out
-    of them are passed over. Each file's checksum is compared before the file gets its
-    name. No existing file is replaced. No file is made outside of the folder of --into: absolute names, `..`, devices, and symbolic
-    links that lead out of it are refused.
+    of them are passed over. Each file's checksum is compared before the file gets its name. No existing file is replaced. No file
+    is made outside of the folder of --into: absolute names, `..`, devices, and symbolic links that lead out of it are refused.
 
     Examples: [bold]tailrace extract results/n1-77-000001.tar data/00/u.0003[/] · [bold]tailrace extract results data --into out[/]
     """

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,9 +34,7 @@ class Copies:
         self._used = 0  # copies that were moved away
         self._begun = 0
         self._extracted: Path | None = None
-        # RATIONALE: other nodes remember for a second (FUSE) or more (NFS) which folder has a name, and would work in a copy that
-        # was moved away. So where they may share the folder, each copy has a name of its own.
-        self._are_numbered = file_system(source)["type"] not in LOCAL
+        self._is_on_server = file_system(source)["type"] not in LOCAL
         try:
             self.folder = make_numbered(source, STEM)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -50,10 +48,10 @@ class Copies:
         """The folder for the bundles of a run."""
         return self.folder / self._numbered(BUNDLED)
 
-    def folder_for_extraction(self, most_bytes: int) -> Path:
+    def folder_for_extraction(self, most_bytes: Callable[[], int]) -> Path:
         """A new folder for the files of a run's bundles, which are read once. If the working folder is on a server, where making
         20,000 small files takes half a minute, it is on this node's disk, as far as that has room."""
-        if self._are_numbered and shutil.disk_usage(tempfile.gettempdir()).free > 2 * most_bytes:
+        if self._is_on_server and shutil.disk_usage(tempfile.gettempdir()).free > 2 * most_bytes():
             self._extracted = Path(tempfile.mkdtemp(prefix=STEM))
             return self._extracted
         folder = self.bundled / "extracted"
@@ -72,7 +70,9 @@ class Copies:
         return self.folder / self._numbered(COPY)
 
     def _numbered(self, name: str) -> str:
-        return f"{name}-{self._begun}" if self._are_numbered else name
+        # RATIONALE: other nodes remember for a second (FUSE) or more (NFS) which folder has a name, and would work in a copy that
+        # was moved away. So where they may share the folder, each copy has a name of its own.
+        return f"{name}-{self._begun}" if self._is_on_server else name
 
     def close(self) -> None:
         self.remove_copy()

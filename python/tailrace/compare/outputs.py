@@ -83,7 +83,8 @@ def outputs_of(
     counts: dict[str, int] = {}
     files = 0
     found = list(_walk(folder))
-    checksums = _checksums((path, status) for path, status in found if path not in bundles and before.get(path) != _stamp(status))
+    changed = {path for path, status in found if before.get(path) != _stamp(status)}
+    checksums = _checksums((path, status) for path, status in found if path in changed and path not in bundles)
     for path, status in found:
         inner = os.path.relpath(os.path.dirname(path), folder)
         counts[inner] = counts.get(inner, 0) + 1
@@ -93,8 +94,7 @@ def outputs_of(
                 continue
         elif stat.S_ISREG(status.st_mode):
             logical = mapping.logical(path) or path
-        was = before.get(path) == _stamp(status)
-        if stat.S_ISREG(status.st_mode) and not was:
+        if stat.S_ISREG(status.st_mode) and path in changed:
             made[inner] = None
             files += 1
         if path in bundles:
@@ -102,7 +102,7 @@ def outputs_of(
         key = os.path.relpath(logical, folder)
         if key in entries:
             ambiguous.append(key)
-        entries[key] = _entry(key, path, status, says, AS_BEFORE if was else checksums.get(path, ""))
+        entries[key] = _entry(key, path, status, says, checksums.get(path, "") if path in changed else AS_BEFORE)
     return Outputs(entries, Directories({inner: counts[inner] for inner in sorted(made)}), files, tuple(ambiguous))
 
 

@@ -181,8 +181,7 @@ def _extracted(made: Sequence[str], copies: Copies) -> Path:
     for path in made:
         shutil.move(path, alone)
     try:
-        found, _ = bundles.members(alone)
-        extracted = copies.folder_for_extraction(sum(member["bytes"] for member in found))
+        extracted = copies.folder_for_extraction(lambda: sum(member["bytes"] for member in bundles.members(alone)[0]))
         bundles.extract(alone, extracted)
     except StageError as error:
         raise CompareError(f"the bundles of the {PLACED} run cannot be read: {error}") from None

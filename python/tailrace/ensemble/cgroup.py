@@ -87,7 +87,7 @@ class MemoryGroup(MemoryLimit):
         self._path.mkdir(exist_ok=True)
         self._limit(most_bytes)
         self._most_bytes = most_bytes
-        self._kills = self._kills_before = self._entry(self._place.version.events, KILLS)
+        self._kills = self._kills_before = _entry(self._path / self._place.version.events, KILLS)
 
     def _limit(self, most_bytes: int) -> None:
         """A limit of memory must never be above that of memory and swap, so a larger one is written in the other order."""
@@ -106,16 +106,13 @@ class MemoryGroup(MemoryLimit):
         return min(left_s, POLL_S)
 
     def is_over(self, _pids: Pids) -> bool:
-        self.peak_bytes = max(self.peak_bytes, self._entry("memory.stat", self._place.version.resident))
+        self.peak_bytes = max(self.peak_bytes, _entry(self._path / "memory.stat", self._place.version.resident))
         return self.has_killed()
 
     def has_killed(self) -> bool:
         with contextlib.suppress(FileNotFoundError):
-            self._kills = self._entry(self._place.version.events, KILLS)
+            self._kills = _entry(self._path / self._place.version.events, KILLS)
         return self._kills > self._kills_before
-
-    def _entry(self, name: str, key: str) -> int:
-        return _entry(self._path / name, key)
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):
@@ -181,8 +178,6 @@ def place() -> Place:
         with group.joined(1 << 40):
             pass
         group.remove()
-    except NotADirectoryError as error:
-        raise NoGroupError(f"{error.filename} is no folder") from None
     except (OSError, ValueError) as error:
         raise NoGroupError(_text_of(error)) from None
     return found
@@ -231,7 +226,7 @@ def _own_group(controller: str) -> Path | None:
     """The folder of this process's group in the hierarchy of a controller of version 1, or in that of version 2 if it is ""."""
     for line in (ROOT / "proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers == controller or (controller and controller in controllers.split(",")):
+        if controller in controllers.split(","):
             return _folder_of(controller, path)
     return None
 

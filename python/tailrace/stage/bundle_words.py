@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NAMES = "//"  # at the end of the words: kNamesIn of src/drain/main.cpp
-TO = "//"  # between the old and the new name of a folder (src/preload/staged_elsewhere.cpp)
+TO = "//"  # between the old and the new name of a folder (kTo of src/preload/ask.hpp)
 BACK = "//<"  # at the end of the words
 
 

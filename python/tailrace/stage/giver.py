@@ -53,8 +53,8 @@ class _Job:
     path: str
     done: Callable[[Result], None]
     still: Callable[[], None]
-    purpose: Purpose | None = None  # None: `path` is a folder, whose names are asked for
-    move: Move | None = None  # or which is to be renamed
+    # Why the file is delivered. Or `path` is a folder, which is to be renamed, or (None) whose names are asked for.
+    purpose: Purpose | Move | None
 
 
 class Giver:
@@ -93,14 +93,14 @@ class Giver:
         elif not self._has_files(folder):
             done(Result(Outcome.GIVEN))
         else:
-            self._jobs.put(_Job(folder, done, still))
+            self._jobs.put(_Job(folder, done, still, None))
 
     def move(self, move: Move, done: Callable[[Result], None], still: Callable[[], None]) -> None:
         """Renames a folder on scratch if there is one, then calls `done`. No file is delivered in that moment. Does not wait."""
         if self._jobs.is_over or not (_is_below(move.source) and _is_below(move.to)):
             done(Result(Outcome.FAILED, "the run has ended"))
         else:
-            self._jobs.put(_Job(move.source, done, still, move=move))
+            self._jobs.put(_Job(move.source, done, still, move))
 
     def _has_files(self, folder: str) -> bool:
         """Quickly, because most folders that are listed have none."""
@@ -116,9 +116,9 @@ class Giver:
 
     def _give_jobs(self, jobs: Sequence[_Job]) -> None:
         for job in jobs:
-            if job.move is not None:
-                job.done(self._move(job.move))
-        self._list_all([job for job in jobs if job.purpose is None and job.move is None])
+            if isinstance(job.purpose, Move):
+                job.done(self._move(job.purpose))
+        self._list_all([job for job in jobs if job.purpose is None])
         for purpose in Purpose:
             self._give_all([job for job in jobs if job.purpose is purpose], purpose)
 

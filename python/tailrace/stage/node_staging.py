@@ -110,7 +110,7 @@ class NodeStaging:
 
         def take(kind: Kind, path: str, client: Client) -> None:
             match kind:
-                case Kind.OTHERS:
+                case Kind.OTHERS | Kind.MOVE:
                     ask(path, client)
                 case Kind.BELOW:
                     ask(files_below(path), client)
@@ -118,8 +118,6 @@ class NodeStaging:
                     ask(removed_file(path), client)
                 case Kind.NAMES:
                     ask(names_in(path), client)
-                case Kind.MOVE:
-                    ask(path, client)
                 case Kind.MOVE_BACK:
                     ask(moved_back(path), client)
                 case Kind.OWN:

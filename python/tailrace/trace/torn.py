@@ -12,10 +12,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tailrace.trace.clock import clock_of
 from tailrace.trace.log import Log, LogError, logs_of, read_header, read_log, read_run
+from tailrace.trace.renamed import RenamesOfRun
 from tailrace.trace.summed import summed_calls
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -131,34 +129,11 @@ def _torn_names(run: Path, killed: Sequence[Log]) -> Iterator[str]:
     """The name of each torn file when it was opened, and its last one."""
     opened = [(log, log.name_of(file), begin_ns) for log in killed for file, begin_ns in _open_files(log)]
     opened = [one for one in opened if one[1].startswith("/")]
-    renames = _Renames(read_run(run)[0]) if opened else None
+    renames = RenamesOfRun(read_run(run)[0]) if opened else None
     for log, name, begin_ns in opened:
         yield name
         if renames is not None:
             yield renames.last_name(log, name, begin_ns)
-
-
-class _Renames:
-    """The renames of all processes of a run, of files and of folders."""
-
-    def __init__(self, logs: Sequence[Log]) -> None:
-        self._clock = clock_of(log.header for log in logs)
-        self._all: list[tuple[int, str, str]] = []  # time, old name, new name
-        for log in logs:
-            numbers = [number for number, call in log.calls.items() if call.name == "rename"]
-            renames = log.events[np.isin(log.events["call"], numbers) & (log.events["result"] >= 0)]
-            times = self._clock.since_begin(log.header["host"], renames["begin_ns"])
-            names = ((log.name_of(int(one["file"])), log.name_of(int(one["detail"]))) for one in renames)
-            self._all += [(time, old, new) for time, (old, new) in zip(times.tolist(), names, strict=True)]
-        self._all.sort()
-
-    def last_name(self, log: Log, name: str, begin_ns: int) -> str:
-        """Of a file that a process has opened under this name at this time."""
-        begin = self._clock.since_begin(log.header["host"], np.array([begin_ns], np.uint64))[0]
-        for time_ns, old, new in self._all:
-            if time_ns >= begin and (name == old or name.startswith(f"{old}/")) and new.startswith("/"):
-                name = new + name[len(old) :]
-        return name
 
 
 def _open_files(log: Log) -> Iterator[tuple[int, int]]:
