@@ -17,6 +17,7 @@ from tests.study_files import write_study
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+SMALLEST_TEXT = 8  # pixels, on a phone, where charts are scrolled
 PLOTS = {"layouts", "times", "phases"}
 
 
@@ -118,6 +119,12 @@ def test_text_can_be_read_in_dark_and_light(seen: Seen) -> None:
         seen.page.emulate_media(color_scheme=scheme)
         ink, text = seen.page.evaluate(colours)
         assert ink == text
+
+
+def test_text_in_charts_is_large_enough_to_be_read(seen: Seen) -> None:
+    heights = "nodes => nodes.map(node => node.getBoundingClientRect().height)"
+    for name in PLOTS:
+        assert min(seen.page.locator(f"#{name} svg text").evaluate_all(heights)) >= SMALLEST_TEXT, name
 
 
 def test_the_figures_are_the_journals(page_path: Path, seen: Seen) -> None:
