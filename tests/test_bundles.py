@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tailrace.stage.bundles import extract, members
+from tailrace.stage.bundles import contents, extract, members
 from tailrace.stage.drain import StageError
 
 from tests.drain_states import DrainCase, files_below, make_files
@@ -115,6 +115,22 @@ def test_one_file_is_listed_and_extracted_and_never_replaced(tailrace_command: l
     assert files_below(out) == {name.encode(): b"mine"}
 
 
+def test_the_contents_are_those_of_tar(bundle: Path, tmp_path: Path) -> None:
+    expected = by_tar(bundle, tmp_path / "tar")
+    found = [(member, b"".join(pieces)) for member, pieces in contents(bundle)]
+    files = {os.fsencode(member["name"]): content for member, content in found if member["type"] in ("file", "hard_link")}
+    links = {member["name"]: member["link"] for member, _ in found if member["type"] == "symbolic_link"}
+    below = files_below(expected)
+    assert files == {name: below[name] for name in files}
+    assert {*files, *map(os.fsencode, links)} == {*below}
+    assert links == {name: os.readlink(expected / name) for name in links}
+    kinds = [member["type"] for member, _ in found]
+    assert kinds == sorted(kinds, key=lambda kind: kind != "folder"), "folders come first"
+    at = [member["data_at"] for member, _ in found if member["type"] == "file"]
+    assert at == sorted(at), "in the order of the bundle"
+    assert [member["name"] for member, _ in contents(bundle)] == [member["name"] for member, _ in found], "none was read"
+
+
 @pytest.mark.parametrize("wanted", [["l1", "l2"], ["l2"], ["l2", "f", "l1"], ["f", "l1"]], ids=" ".join)
 def test_names_of_one_file_are_extracted_with_and_without_the_first(
     tailrace_command: list[str], tmp_path: Path, wanted: list[str]
@@ -150,6 +166,8 @@ def test_what_is_no_bundle_or_damaged_is_refused(tailrace_command: list[str], bu
         with pytest.raises(StageError, match=text):
             extract(bundle, tmp_path / "out", ["space and ü"] if place != 1000 else ["-dash"])
         assert files_below(tmp_path / "out") == {}
+        with pytest.raises(StageError, match=text):
+            all(contents(bundle))
     for length in (0, 63, len(whole) // 2, len(whole) - 1):
         bundle.write_bytes(whole[:length])
         with pytest.raises(StageError, match="no bundle of"):

@@ -92,6 +92,28 @@ def test_a_difference_is_found_in_bundles(here: Here) -> None:
     assert "Exist only after placed runs (1): packed" in said
 
 
+# NetCDF files with the same values in other bytes: the placed run, which finds the variable, uses other chunks.
+OTHER_CHUNKS = """
+import os, netCDF4, numpy
+placed = "TAILRACE_PLACE" in os.environ
+for name in ("a", "b"):
+    with netCDF4.Dataset(f"out/{name}.nc", "w") as file:
+        file.createDimension("x", 100)
+        file.createVariable("T", "f8", ("x",), chunksizes=(10 if placed else 20,))[:] = numpy.arange(100) + (placed and name == "b")
+os.symlink("/etc/hosts", "out/outside")
+"""
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_netcdf_files_in_bundles_are_compared_by_content(here: Here, compression: str) -> None:
+    here.program(OTHER_CHUNKS)
+    here.configure(f'sink = "bundle"\ncompression = "{compression}"\n')
+    files = json.loads(here.compare("--json", status=1))["files"]
+    assert (files["same_content"], files["different"]) == (["out/a.nc"], ["out/b.nc"])
+    assert not files["only_plain"]
+    assert not files["only_placed"], "a link out of the folder is compared like others"
+
+
 def test_bundles_of_earlier_runs_are_outputs_like_others(here: Here) -> None:
     here.configure('sink = "bundle"\n')
     plain_run = [*here.command, "run", "--config", "tailrace.toml", "--log", "../log", "--", sys.executable, "model.py"]

@@ -1,10 +1,12 @@
 // The program tailraced: carries files from scratch to their target, says how far that is, and reads bundles. Prints JSON, one
 // object a line.
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "base/file.hpp"
 #include "base/own_descriptor.hpp"
 #include "base/shell_word.hpp"
+#include "base/system_error.hpp"
 #include "stage/bundle_set.hpp"
 #include "stage/drain.hpp"
 #include "stage/earlier_bundles.hpp"
@@ -47,6 +50,7 @@ constexpr char kUsage[] =
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
     "       tailraced list BUNDLE|FOLDER [NAME...]\n"
+    "       tailraced contents BUNDLE|FOLDER [NAME...]\n"
     "       tailraced extract BUNDLE|FOLDER INTO [NAME...]\n";
 
 void print(const Json& line) {
@@ -342,14 +346,15 @@ int search_leftovers(const std::string& folder, int count, char** words) {
     return 0;
 }
 
-void print_member(const BundleReader& bundle, const Member& member) {
+// `bytes` differs from those of the member only for another name of a file.
+void print_member(const BundleReader& bundle, const Member& member, uint64_t bytes) {
     constexpr const char* kKinds[] = {"file", "symbolic_link", "hard_link", "folder"};
     print({{"kind", "member"},
            {"name", escaped_name(member.name)},
            {"type", kKinds[static_cast<int>(member.kind)]},
            {"link", escaped_name(member.link)},
            {"mode", member.mode},
-           {"bytes", member.data_bytes},
+           {"bytes", bytes},
            {"mtime_ns", member.mtime_ns},
            {"data_at", member.data_at},
            {"bundle", escaped_name(bundle.path())}});
@@ -359,7 +364,7 @@ int list(const std::string& path, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
     uint64_t shown = 0;
     const Members members = each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) {
-        print_member(bundle, member);
+        print_member(bundle, member, member.data_bytes);
         ++shown;
     });
     print({{"kind", "end"},
@@ -370,11 +375,29 @@ int list(const std::string& path, const std::vector<std::string>& names) {
     return 0;
 }
 
+// Prints each member, and behind the line of a file its bytes in pieces. Each piece has a line before it, so that an error may come
+// in the place of any. The bytes of a file with several names come behind each of them.
+int print_contents(const std::string& path, const std::vector<std::string>& names) {
+    const auto print_one = [](const BundleReader& bundle, const Member& member) {
+        const Member file = file_of(bundle, member);
+        const uint64_t bytes = file.kind == ItemKind::file ? file.data_bytes : 0;
+        print_member(bundle, member, bytes);
+        if (bytes == 0) return;
+        each_piece_of(bundle, file, [](std::span<const char> piece) {
+            print({{"kind", "piece"}, {"bytes", piece.size()}});
+            if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) fail_system("write", "standard output", errno);
+        });
+    };
+    each_member_of(path, names, print_one, MemberOrder::position);
+    print({{"kind", "end"}});
+    return 0;
+}
+
 int extract(const std::string& path, const std::string& folder, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
     Extraction extraction(folder);
-    const Members members =
-        each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) { extraction.make(bundle, member); });
+    const auto make = [&](const BundleReader& bundle, const Member& member) { extraction.make(bundle, member); };
+    const Members members = each_member_of(path, names, make, MemberOrder::position);
     print({{"kind", "end"},
            {"members", members.all},
            {"taken", members.taken},
@@ -401,6 +424,7 @@ int main(int count, char** words) {
         if (count >= 3 && std::strcmp(words[1], "status") == 0) return show_status(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "scavenge") == 0) return search_leftovers(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));
+        if (count >= 3 && std::strcmp(words[1], "contents") == 0) return print_contents(words[2], names_of(count, words, 3));
         if (count >= 4 && std::strcmp(words[1], "extract") == 0) return extract(words[2], words[3], names_of(count, words, 4));
         std::fputs(kUsage, stderr);
         return 2;

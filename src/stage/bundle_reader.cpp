@@ -11,6 +11,11 @@
 #include "base/system_error.hpp"
 
 namespace tailrace {
+namespace {
+
+constexpr uint64_t kMostRead = 4u << 20;  // at once
+
+}  // namespace
 
 bool is_name_below(std::string_view name) {
     if (name.find('\0') != std::string_view::npos) return false;
@@ -55,16 +60,17 @@ BundleReader::BundleReader(const std::string& path) : path_(path), file_(::open(
     if (end_.index_at > room || end_.index_bytes != room - end_.index_at) refuse("its index is not where its end says");
     if (end_.entry_bytes < kFirstEntryBytes || end_.count > end_.index_bytes / end_.entry_bytes)
         refuse("its index is shorter than its entries");
-    index_.resize(end_.index_bytes);
-    if (read_up_to(file_.get(), end_.index_at, index_.data(), index_.size(), path) != index_.size()) refuse("it became shorter");
-    if (Checksum::of(index_.data(), index_.size()) != end_.sum) refuse("its index is damaged");
+    index_ = std::make_unique_for_overwrite<char[]>(end_.index_bytes);
+    if (read_up_to(file_.get(), end_.index_at, index_.get(), end_.index_bytes, path) != end_.index_bytes)
+        refuse("it became shorter");
+    if (Checksum::of(index_.get(), end_.index_bytes) != end_.sum) refuse("its index is damaged");
     if (end_.marks > 0) read_marks();
 }
 
 void BundleReader::read_marks() {
-    if (end_.marks > (index_.size() - marks_at()) / sizeof(FrameMark)) refuse("its index is shorter than its marks of frames");
+    if (end_.marks > (end_.index_bytes - marks_at()) / sizeof(FrameMark)) refuse("its index is shorter than its marks of frames");
     std::vector<FrameMark> marks(end_.marks);
-    std::memcpy(marks.data(), index_.data() + marks_at(), marks.size() * sizeof(FrameMark));
+    std::memcpy(marks.data(), index_.get() + marks_at(), marks.size() * sizeof(FrameMark));
     if (const std::string why = FrameReader::problem_of(marks, end_.index_at); !why.empty()) refuse(why);
     frames_ = std::make_unique<FrameReader>(file_.get(), path_, std::move(marks));
 }
@@ -79,15 +85,15 @@ void BundleReader::refuse(const std::string& why) const { fail(Status::CORRUPT, 
 
 BundleEntry BundleReader::entry(uint64_t number) const {
     BundleEntry entry{};
-    std::memcpy(&entry, index_.data() + number * end_.entry_bytes, std::min<size_t>(end_.entry_bytes, sizeof entry));
-    const uint64_t names = index_.size() - names_at();
+    std::memcpy(&entry, index_.get() + number * end_.entry_bytes, std::min<size_t>(end_.entry_bytes, sizeof entry));
+    const uint64_t names = end_.index_bytes - names_at();
     const uint64_t texts = uint64_t{entry.name_bytes} + entry.link_bytes + entry.attributes_bytes;
     if (entry.name_at > names || texts > names - entry.name_at) refuse("a name in its index lies outside of it");
     return entry;
 }
 
 std::string_view BundleReader::name_of(const BundleEntry& entry) const {
-    return {index_.data() + names_at() + entry.name_at, entry.name_bytes};
+    return {index_.get() + names_at() + entry.name_at, entry.name_bytes};
 }
 
 Member BundleReader::at(uint64_t number) const {
@@ -144,6 +150,30 @@ uint64_t each_member(const BundleReader& bundle, const std::string& name, const 
         }
     }
     return seen;
+}
+
+Member file_of(const BundleReader& bundle, const Member& member) {
+    if (member.kind != ItemKind::hard_link) return member;
+    const std::optional<Member> file = bundle.find(member.link);
+    if (!file || file->kind != ItemKind::file)
+        fail(Status::CORRUPT, bundle.path(), ": ", std::string(member.name), " is a name of ", std::string(member.link),
+             ", which is no file in it");
+    return *file;
+}
+
+void each_piece_of(const BundleReader& bundle, const Member& file, const std::function<void(std::span<const char>)>& use) {
+    const uint64_t most = std::min<uint64_t>(kMostRead, file.data_bytes);
+    const auto buffer = std::make_unique_for_overwrite<char[]>(most);
+    Checksum sum;
+    for (uint64_t at = 0; at < file.data_bytes;) {
+        const std::span<char> piece(buffer.get(), std::min(most, file.data_bytes - at));
+        bundle.read(file, at, piece);
+        sum.add(piece.data(), piece.size());
+        use(piece);
+        at += piece.size();
+    }
+    if (sum.value() != file.sum)
+        fail(Status::CORRUPT, bundle.path(), ": the bytes of ", std::string(file.name), " are damaged: their checksum is another");
 }
 
 }  // namespace tailrace

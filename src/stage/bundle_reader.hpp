@@ -52,13 +52,19 @@ private:
     std::string path_;
     Descriptor file_;
     BundleEnd end_{};
-    std::vector<char> index_;
+    std::unique_ptr<char[]> index_;  // has end_.index_bytes
     std::unique_ptr<FrameReader> frames_;  // of a compressed bundle
 };
 
 // Calls `see` for the member `name`; for a folder, also for all members below it; for an empty name, for all members. Returns how
 // many members these are.
 uint64_t each_member(const BundleReader& bundle, const std::string& name, const std::function<void(const Member&)>& see);
+
+// The member itself; for another name of a file, that file. Throws CORRUPT if the bundle does not have it.
+Member file_of(const BundleReader& bundle, const Member& member);
+
+// Calls `use` for the bytes of a file, piece by piece. Throws CORRUPT at the end if their checksum is another.
+void each_piece_of(const BundleReader& bundle, const Member& file, const std::function<void(std::span<const char>)>& use);
 
 // Whether a file of this name stays below the folder that it is extracted to: the name is relative, without empty parts, `.` and
 // `..`.

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
@@ -38,6 +40,28 @@ BundleName parsed(std::string_view path) {
     return {std::string(drain), std::stoull(std::string(digits))};
 }
 
+// Bundles that are read twice. A few stay open in between, because reading the index of a large one takes milliseconds.
+class KeptReaders {
+public:
+    // Valid until the next call, or as long as this object if it is kept.
+    const BundleReader& open(const std::string& path) {
+        if (const auto found = kept_.find(path); found != kept_.end()) return *found->second;
+        last_.reset();  // before another index is read, so that only one that is not kept takes memory
+        last_ = std::make_unique<BundleReader>(path);
+        return *last_;
+    }
+    void keep() {
+        if (!last_ || kept_.size() >= kMost) return;
+        const std::string path = last_->path();
+        kept_.emplace(path, std::move(last_));
+    }
+
+private:
+    static constexpr size_t kMost = 4;
+    std::map<std::string, std::unique_ptr<BundleReader>> kept_;
+    std::unique_ptr<BundleReader> last_;
+};
+
 bool is_folder(const std::string& path) {
     struct stat status;
     return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -69,21 +93,17 @@ std::vector<std::string> bundles_in(const std::string& path) {
     return paths;
 }
 
-Members each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see) {
+Members each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see, MemberOrder order) {
     std::vector<std::string> bundles = bundles_in(path);
-    std::optional<BundleReader> only;
-    if (bundles.size() == 1) only.emplace(bundles.front());
-    const auto with_each = [&](const std::function<void(const BundleReader&)>& use) {
-        if (only) return use(*only);
-        for (const std::string& bundle : bundles) use(BundleReader(bundle));
-    };
+    KeptReaders kept;
     // Find the bundle of each name first, so that `see` is never called if a name is missing, or two drains have delivered it.
     std::map<std::string, std::string, std::less<>> places;  // name -> the bundle whose copy is used
     std::vector<bool> is_found(names.size(), false), was_taken(names.size(), false);
     std::optional<TakenNames> taken;
     if (is_folder(path)) taken.emplace(path);
     Members members;
-    with_each([&](const BundleReader& bundle) {
+    for (const std::string& one : bundles) {
+        const BundleReader& bundle = kept.open(one);
         members.all += bundle.count();
         const std::string drain = drain_of_bundle(bundle.path());
         size_t i = 0;
@@ -99,8 +119,10 @@ Members each_member_of(const std::string& path, const std::vector<std::string>& 
                 fail(Status::BAD_ARGUMENT, std::string(member.name), " is in ", at->second, " and in ", bundle.path(),
                      ", which two drains have made: name the bundle that you want");
         };
+        const size_t before = places.size();
         for (; i < names.size(); ++i) each_member(bundle, names[i], place);
-    });
+        if (places.size() > before) kept.keep();
+    }
     for (size_t i = 0; i < names.size(); ++i) {
         if (is_found[i] || names[i].empty()) continue;
         if (was_taken[i])
@@ -111,16 +133,28 @@ Members each_member_of(const std::string& path, const std::vector<std::string>& 
     }
     std::set<std::string> used;
     for (const auto& [name, bundle] : places) used.insert(bundle);
-    std::erase_if(bundles, [&](const std::string& bundle) { return !used.contains(bundle); });
-    with_each([&](const BundleReader& bundle) {
-        const auto hand_over = [&](const Member& member) {
+    for (const std::string& one : bundles) {
+        if (!used.contains(one)) continue;
+        const BundleReader& bundle = kept.open(one);
+        std::vector<Member> found;
+        const auto is_used = [&](const Member& member) {
             const auto at = places.find(member.name);
-            if (at == places.end() || at->second != bundle.path()) return;
-            see(bundle, member);
-            places.erase(at);
+            return at != places.end() && at->second == bundle.path();
         };
-        for (const std::string& name : names) each_member(bundle, name, hand_over);
-    });
+        const auto gather = [&](const Member& member) {
+            if (is_used(member)) found.push_back(member);
+        };
+        for (const std::string& name : names) each_member(bundle, name, gather);
+        if (order == MemberOrder::position)
+            std::ranges::stable_sort(found, {}, [](const Member& member) {
+                return std::pair(member.kind != ItemKind::folder, member.data_at);
+            });
+        for (const Member& member : found) {
+            if (!is_used(member)) continue;  // it is below two of the names
+            see(bundle, member);
+            places.erase(places.find(member.name));
+        }
+    }
     return members;
 }
 

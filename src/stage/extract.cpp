@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <span>
 
-#include "base/checksum.hpp"
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
 #include "stage/attributes.hpp"
@@ -16,9 +14,11 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kExtractBytes = 4u << 20;
 constexpr char kTemporary[] = "file";
+constexpr char kDescriptors[] = "/proc/self/fd";
 constexpr mode_t kPermissions = 0777;  // a bundle gives no file the rights of another user
+
+std::string work_name() { return ".tailrace-extract-" + std::to_string(::geteuid()); }
 
 timespec time_of(int64_t ns) {
     constexpr int64_t kSecond = 1000000000;
@@ -31,8 +31,11 @@ timespec time_of(int64_t ns) {
 void Extraction::begin() {
     make_directories(folder_path_);
     folder_ = open_folder(folder_path_);
-    work_.emplace(folder_path_, ".tailrace-extract-" + std::to_string(::geteuid()));
+    has_unnamed_ = ::access(kDescriptors, X_OK) == 0;  // without them such a file cannot get a name
+    if (::faccessat(folder_.get(), work_name().c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) make_work_folder();  // removes leftovers
 }
+
+void Extraction::make_work_folder() { work_.emplace(folder_path_, work_name()); }
 
 void Extraction::fail_at(const char* action, const Member& member) const {
     const int code = errno;
@@ -45,7 +48,7 @@ void Extraction::fail_at(const char* action, const Member& member) const {
 }
 
 void Extraction::make(const BundleReader& bundle, const Member& member) {
-    if (!work_) begin();
+    if (!folder_.is_open()) begin();
     std::string name;
     const Descriptor parent = open_parent(folder_.get(), std::string(member.name), true, name);
     if (!parent.is_open()) fail_at("open the folder of", member);
@@ -86,11 +89,7 @@ bool Extraction::link_to_made(const BundleReader& bundle, std::string_view file,
 
 void Extraction::make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
     if (link_to_made(bundle, member.link, member, parent, name)) return;
-    const std::optional<Member> file = bundle.find(member.link);
-    if (!file || file->kind != ItemKind::file)
-        fail(Status::CORRUPT, bundle.path(), ": ", std::string(member.name), " is a name of ", std::string(member.link),
-             ", which is no file in it");
-    make_file(bundle, *file, parent, name);
+    make_file(bundle, file_of(bundle, member), parent, name);
     made_.emplace(member.link, Made{bundle.path(), std::string(member.name)});
 }
 
@@ -108,37 +107,50 @@ void Extraction::set_attributes(const BundleReader& bundle, const Member& member
     }
 }
 
-void Extraction::make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
-    buffer_.resize(kExtractBytes);
-    const int work = work_->descriptor();
-    const Descriptor file(::openat(work, kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (!file.is_open()) fail_system("create", work_->path() + "/" + kTemporary, errno);
-    struct Removal {
-        int work;
-        ~Removal() { ::unlinkat(work, kTemporary, 0); }
-    } const removal{work};
-    Checksum sum;
-    for (uint64_t at = 0; at < member.data_bytes;) {
-        const size_t bytes = std::min<uint64_t>(buffer_.size(), member.data_bytes - at);
-        bundle.read(member, at, std::span(buffer_).first(bytes));
-        sum.add(buffer_.data(), bytes);
-        write_fully(file.get(), at, buffer_.data(), bytes, folder_path_ + "/" + std::string(member.name));
-        at += bytes;
+// A file that has no name below the folder, so that a killed extraction leaves none.
+Descriptor Extraction::new_file(int parent, const Member& member) {
+    constexpr mode_t kOwn = S_IRUSR | S_IWUSR;
+    if (has_unnamed_) {
+        Descriptor file(::openat(parent, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kOwn));
+        if (file.is_open()) return file;
+        if (errno == ENOSPC || errno == EDQUOT || errno == EACCES || errno == EROFS || errno == EIO) fail_at("create", member);
+        has_unnamed_ = false;  // such as NFS
     }
-    if (sum.value() != member.sum)
-        fail(Status::CORRUPT, bundle.path(), ": the bytes of ", std::string(member.name),
-             " are damaged: their checksum is another; it was not extracted");
-    set_attributes(bundle, member, file.get());
-    const timespec times[2] = {time_of(member.mtime_ns), time_of(member.mtime_ns)};
-    if (::fchmod(file.get(), member.mode & kPermissions) != 0 || ::futimens(file.get(), times) != 0)
-        fail_at("set the mode of", member);
-    // Use link, which fails if the name exists; rename would replace the existing file.
-    if (::linkat(work, kTemporary, parent, name.c_str(), 0) != 0) {
+    if (!work_) make_work_folder();
+    ::unlinkat(work_->descriptor(), kTemporary, 0);  // of a file that could not get its name
+    Descriptor file(::openat(work_->descriptor(), kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwn));
+    if (!file.is_open()) fail_system("create", work_->path() + "/" + kTemporary, errno);
+    return file;
+}
+
+// Uses link, which fails if the name exists; rename would replace the existing file.
+void Extraction::give_name(int file, int parent, const std::string& name, const Member& member) {
+    if (has_unnamed_) {
+        const std::string path = std::string(kDescriptors) + "/" + std::to_string(file);
+        if (::linkat(AT_FDCWD, path.c_str(), parent, name.c_str(), AT_SYMLINK_FOLLOW) != 0) fail_at("make", member);
+        return;
+    }
+    if (::linkat(work_->descriptor(), kTemporary, parent, name.c_str(), 0) != 0) {
         if (errno == EXDEV)
             fail(Status::BAD_ARGUMENT, folder_path_, "/", std::string(member.name), " is on another file system than ",
                  folder_path_, ": name a folder of one file system with --into");
         fail_at("make", member);
     }
+    ::unlinkat(work_->descriptor(), kTemporary, 0);
+}
+
+void Extraction::make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
+    const Descriptor file = new_file(parent, member);
+    uint64_t at = 0;
+    each_piece_of(bundle, member, [&](std::span<const char> piece) {
+        write_fully(file.get(), at, piece.data(), piece.size(), folder_path_ + "/" + std::string(member.name));
+        at += piece.size();
+    });
+    set_attributes(bundle, member, file.get());
+    const timespec times[2] = {time_of(member.mtime_ns), time_of(member.mtime_ns)};
+    if (::fchmod(file.get(), member.mode & kPermissions) != 0 || ::futimens(file.get(), times) != 0)
+        fail_at("set the mode of", member);
+    give_name(file.get(), parent, name, member);
     bytes_ += member.data_bytes;
 }
 

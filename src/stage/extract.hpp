@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "stage/bundle_reader.hpp"
 #include "stage/work_folder.hpp"
@@ -33,6 +32,9 @@ private:
     };
 
     void begin();
+    void make_work_folder();
+    Descriptor new_file(int parent, const Member& member);
+    void give_name(int file, int parent, const std::string& name, const Member& member);
     void make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
     void make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
     bool link_to_made(const BundleReader& bundle, std::string_view file, const Member& member, int parent, const std::string& name);
@@ -42,8 +44,8 @@ private:
     std::string folder_path_;
     HardLinks links_;
     Descriptor folder_;
-    std::optional<WorkFolder> work_;  // files without a name yet
-    std::vector<char> buffer_;
+    bool has_unnamed_ = true;         // the file system makes files without a name
+    std::optional<WorkFolder> work_;  // otherwise: for files that have no name below the folder yet
     std::map<std::string, Made, std::less<>> made_;  // by the name of the file in its bundle, for its other names
     uint64_t files_ = 0, bytes_ = 0;
 };

@@ -6,16 +6,20 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tailrace.compare.contents import Contents
+from tailrace.compare.contents import ContentReader, Contents
 from tailrace.place.mapping import Mapping as PlaceMapping
+from tailrace.stage import bundles
 
 READERS = 8  # threads that read files
+MOST_READ = 1 << 20  # bytes at once
+EXTRACTED = 100  # files of bundles at once, because a command line is limited
+PERMISSIONS = 0o777  # of a file in a bundle
 AS_BEFORE = "as before"  # instead of the checksum of a file that a run has not changed
 
 
@@ -61,12 +65,24 @@ class Outputs:
 
 
 Stamps = dict[str, tuple[int, int, int]]
-Says = Callable[[str, str, str], Contents | None]  # of a file's name, its path, and the checksum of its bytes
 
 
-def says_nothing(name: str, path: str, checksum: str) -> None:
-    """The argument `says` if only the bytes of files are compared."""
+class Reading:
+    """Which files are read as NetCDF or HDF5: those whose bytes are not those of the first plain run. `first`: its outputs; None:
+    this is the first run. `reader` None: only the bytes of files are compared."""
 
+    def __init__(self, reader: ContentReader | None = None, first: Outputs | None = None) -> None:
+        self._reader, self._first = reader, first
+
+    def is_read(self, name: str, checksum: str) -> bool:
+        found = self._first.entries.get(name) if self._first is not None else None
+        return self._reader is not None and (found is None or found.content != checksum)
+
+    def contents(self, name: str, path: str, checksum: str) -> Contents | None:
+        return self._reader.read(path) if self._reader is not None and self.is_read(name, checksum) else None
+
+
+ONLY_BYTES = Reading()
 
 def stamps_of(folder: Path) -> Stamps:
     """For each physical path below the folder: inode number, size and time of change, which differ after a file was written."""
@@ -74,9 +90,9 @@ def stamps_of(folder: Path) -> Stamps:
 
 
 def outputs_of(
-    folder: Path, before: Stamps, mapping: PlaceMapping, says: Says = says_nothing, bundles: Collection[str] = ()
+    folder: Path, before: Stamps, mapping: PlaceMapping, reading: Reading = ONLY_BYTES, ignored: Collection[str] = ()
 ) -> Outputs:
-    """Reads each file that was changed since `before`. `bundles`: paths of files that are no outputs themselves."""
+    """Reads each file that was changed since `before`. `ignored`: paths of files that are no outputs themselves."""
     entries: dict[str, Entry] = {}
     ambiguous = []
     made: dict[str, None] = {}  # directories of files that the run has made
@@ -84,7 +100,7 @@ def outputs_of(
     files = 0
     found = list(_walk(folder))
     changed = {path for path, status in found if before.get(path) != _stamp(status)}
-    checksums = _checksums((path, status) for path, status in found if path in changed and path not in bundles)
+    checksums = _checksums((path, status) for path, status in found if path in changed and path not in ignored)
     for path, status in found:
         inner = os.path.relpath(os.path.dirname(path), folder)
         counts[inner] = counts.get(inner, 0) + 1
@@ -97,25 +113,36 @@ def outputs_of(
         if stat.S_ISREG(status.st_mode) and path in changed:
             made[inner] = None
             files += 1
-        if path in bundles:
+        if path in ignored:
             continue
         key = os.path.relpath(logical, folder)
         if key in entries:
             ambiguous.append(key)
-        entries[key] = _entry(key, path, status, says, checksums.get(path, "") if path in changed else AS_BEFORE)
+        entries[key] = _entry(key, path, status, reading, checksums.get(path, "") if path in changed else AS_BEFORE)
     return Outputs(entries, Directories({inner: counts[inner] for inner in sorted(made)}), files, tuple(ambiguous))
 
 
-def with_bundled(outputs: Outputs, extracted: Path, below: str, says: Says) -> Outputs:
-    """The outputs, and the files of bundles, which were extracted into `extracted` and replace outputs of the same name. `below`:
-    the folder to which their names are relative. Bundles contain no folders."""
+def with_bundled(outputs: Outputs, folder: Path, below: str, extracted: Path, reading: Reading) -> Outputs:
+    """The outputs, and the files in the bundles of a folder, which replace outputs of the same name. `below`: the folder to which
+    their names are relative. Bundles contain no folders that are not there. Files that are to be read as NetCDF or HDF5 are
+    extracted to `extracted`. Raises StageError."""
     entries = dict(outputs.entries)
-    found = list(_walk(extracted))
-    checksums = _checksums(found)
-    for path, status in found:
-        if not stat.S_ISDIR(status.st_mode):
-            key = os.path.normpath(os.path.join(below, os.path.relpath(path, extracted)))
-            entries[key] = _entry(key, path, status, says, checksums.get(path, ""))
+    to_read: dict[str, str] = {}  # name in its bundle -> output
+    for member, pieces in bundles.contents(folder):
+        key = os.path.normpath(os.path.join(below, member["name"]))
+        if member["type"] == "symbolic_link":
+            entries[key] = Entry("link", 0, 0, member["link"])
+        elif member["type"] != "folder":
+            checksum = _checksum(pieces)
+            entries[key] = Entry("file", member["mode"] & PERMISSIONS, member["bytes"], checksum)
+            if reading.is_read(key, checksum):
+                to_read[member["name"]] = key
+    names = list(to_read)
+    for begin in range(0, len(names), EXTRACTED):
+        bundles.extract(folder, extracted, names[begin : begin + EXTRACTED])
+    for name, key in to_read.items():
+        entry = entries[key]
+        entries[key] = replace(entry, says=reading.contents(key, os.path.join(extracted, name), entry.content))
     return replace(outputs, entries=entries)
 
 
@@ -145,7 +172,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return (status.st_ino, status.st_size, status.st_ctime_ns)
 
 
-def _entry(name: str, path: str, status: os.stat_result, says: Says, checksum: str) -> Entry:
+def _entry(name: str, path: str, status: os.stat_result, reading: Reading, checksum: str) -> Entry:
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
         return Entry("folder", mode)
@@ -155,16 +182,23 @@ def _entry(name: str, path: str, status: os.stat_result, says: Says, checksum: s
         return Entry("special", status.st_mode)
     if checksum == AS_BEFORE:
         return Entry("file", mode, status.st_size, AS_BEFORE)
-    return Entry("file", mode, status.st_size, checksum, says(name, path, checksum))
+    return Entry("file", mode, status.st_size, checksum, reading.contents(name, path, checksum))
 
 
 def _checksums(found: Iterable[tuple[str, os.stat_result]]) -> dict[str, str]:
     """Of the regular files among these. Several at a time, because each small file of a server takes a millisecond."""
     files = [path for path, status in found if stat.S_ISREG(status.st_mode)]
     with ThreadPoolExecutor(READERS) as pool:
-        return dict(zip(files, pool.map(checksum_of, files), strict=True))
+        return dict(zip(files, pool.map(checksum_of_file, files), strict=True))
 
 
-def checksum_of(path: str) -> str:
+def checksum_of_file(path: str) -> str:
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "blake2b").hexdigest()
+        return _checksum(iter(lambda: file.read(MOST_READ), b""))
+
+
+def _checksum(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.blake2b()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()

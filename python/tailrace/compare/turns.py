@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.compare.contents import ContentReader, Contents
+from tailrace.compare.contents import ContentReader
 from tailrace.compare.copies import CompareError, Copies, sync
-from tailrace.compare.outputs import Outputs, Stamps, outputs_of, stamps_of, with_bundled
+from tailrace.compare.outputs import Outputs, Reading, Stamps, outputs_of, stamps_of, with_bundled
 from tailrace.findings.two_runs import verdict_or_none
 from tailrace.place.files import folders_of, tree_files
 from tailrace.place.mapping import MappingError
@@ -85,11 +85,7 @@ def make_turn(
 ) -> Turn:
     """Runs the command in a fresh copy of the working folder. `against`: the outputs of the first plain run; NetCDF and HDF5 files
     with other bytes are read. Raises CompareError if the run fails."""
-
-    def says(name: str, path: str, checksum: str) -> Contents | None:
-        first = against.entries.get(name) if against is not None else None
-        return None if first is not None and first.content == checksum else reader.read(path)
-
+    reading = Reading(reader, against)
     with copies.fresh() as copy:
         placing = _placing(command, copy, way)
         before = stamps_of(copy)
@@ -112,11 +108,9 @@ def make_turn(
             said += [*placing.said_before(), *placing.said_after()]
         notes = [text.replace(f"{os.path.realpath(copy)}/", "").replace(f"{copy}/", "") for text in said]
         made = _bundles(staging.rules, before) if staging is not None else []
-        outputs = outputs_of(copy, before, placing.mapping, says, made)
+        outputs = outputs_of(copy, before, placing.mapping, reading, made)
         if staging is not None and made:
-            outputs = with_bundled(
-                outputs, _extracted(made, copies), os.path.relpath(staging.rules.base, os.path.realpath(copy)), says
-            )
+            outputs = _with_bundled(outputs, made, copies, os.path.relpath(staging.rules.base, os.path.realpath(copy)), reading)
         if log is None:
             return Turn(program_s, durable_s, None, {}, outputs, (), tuple(notes))
         try:
@@ -173,19 +167,17 @@ def _bundles(stage: StageRules, before: Stamps) -> list[str]:
     return sorted(path for path in paths if path not in before and bundles.is_bundle(Path(path)))
 
 
-def _extracted(made: Sequence[str], copies: Copies) -> Path:
-    """Extracts the bundles of a run into a new folder, and returns it. Moves the bundles first, because their folder may also have
-    bundles of earlier runs."""
+def _with_bundled(outputs: Outputs, made: Sequence[str], copies: Copies, below: str, reading: Reading) -> Outputs:
+    """The outputs and the files in the bundles of a run. Moves the bundles first, because their folder may also have bundles of
+    earlier runs."""
     alone = copies.bundled / "bundles"
     alone.mkdir(parents=True)
     for path in made:
         shutil.move(path, alone)
     try:
-        extracted = copies.folder_for_extraction(lambda: sum(member["bytes"] for member in bundles.members(alone)[0]))
-        bundles.extract(alone, extracted)
+        return with_bundled(outputs, alone, below, copies.bundled / "extracted", reading)
     except StageError as error:
         raise CompareError(f"the bundles of the {PLACED} run cannot be read: {error}") from None
-    return extracted
 
 
 def _placing(command: Command, copy: Path, way: str) -> Placing:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from tailrace.stage.drain import StageError, answers, shown_name
+from tailrace.stage.drain import StageError, answers, checked, name_of, program, shown_name
 
 MAGIC = b"TRBUNDLE"
 END_BYTES = 64
@@ -50,6 +52,31 @@ def members(bundle: Path, names: Sequence[str] = ()) -> tuple[list[dict[str, Any
             {**line, "name": shown_name(line["name"]), "link": shown_name(line["link"]), "bundle": shown_name(line["bundle"])}
         )
     raise _silent(bundle)
+
+
+def contents(bundle: Path) -> Iterator[tuple[dict[str, Any], Iterator[bytes]]]:
+    """All members as members() has them, but with names as they are, each with the bytes of its file, piece by piece. Another name
+    of a file has the bytes, too. Reads from the begin of a bundle to its end, and makes no file. The pieces of a member can be read
+    until the next member is asked for. Raises StageError, for bytes with another checksum behind the last of them."""
+    with subprocess.Popen([program(), "contents", str(bundle)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            member = checked(json.loads(line))
+            if member["kind"] == "end":
+                return
+            member.update({key: name_of(member[key]) for key in ("name", "link", "bundle")})
+            pieces = _pieces(process.stdout, member["bytes"])
+            yield member, pieces
+            for _ in pieces:  # what was not read
+                pass
+    raise _silent(bundle)
+
+
+def _pieces(file: IO[bytes], size: int) -> Iterator[bytes]:
+    while size > 0 and (line := file.readline()):
+        piece = file.read(checked(json.loads(line))["bytes"])
+        size -= len(piece)
+        yield piece
 
 
 def extract(bundle: Path, into: Path, names: Sequence[str] = ()) -> dict[str, Any]:

@@ -65,10 +65,14 @@ def answers(*words: str) -> Iterator[dict[str, Any]]:
     """Runs tailraced with these words, and yields the JSON objects that it prints. Raises StageError."""
     done = subprocess.run([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
     for line in done.stdout.splitlines():
-        answer = json.loads(line)
-        if answer["kind"] == "error":
-            raise StageError(answer["message"])
-        yield answer
+        yield checked(json.loads(line))
+
+
+def checked(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer. Raises StageError if it is an error."""
+    if answer["kind"] == "error":
+        raise StageError(answer["message"])
+    return answer
 
 
 def status(scratch: Path, wait_s: float | None = None) -> dict[str, Any]:
