@@ -12,8 +12,8 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 if(SKBUILD)
-    # A wheel may be installed where these are not: it takes them along.
-    foreach(library IN ITEMS XXHASH:xxhash DEFLATE:deflate ZSTD:zstd UTF8PROC:utf8proc)
+    # A wheel may be installed where these are not: it takes them along. As an archive zstd would be in it three times.
+    foreach(library IN ITEMS XXHASH:xxhash DEFLATE:deflate UTF8PROC:utf8proc)
         string(REPLACE ":" ";" library "${library}")
         list(GET library 0 target)
         list(GET library 1 name)
