@@ -84,6 +84,7 @@ class Reading:
 
 ONLY_BYTES = Reading()
 
+
 def stamps_of(folder: Path) -> Stamps:
     """For each physical path below the folder: inode number, size and time of change, which differ after a file was written."""
     return {path: _stamp(status) for path, status in _walk(folder)}
