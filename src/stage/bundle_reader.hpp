@@ -52,7 +52,7 @@ private:
     std::string path_;
     Descriptor file_;
     BundleEnd end_{};
-    std::unique_ptr<char[]> index_;  // has end_.index_bytes
+    std::unique_ptr<char[]> index_;        // has end_.index_bytes
     std::unique_ptr<FrameReader> frames_;  // of a compressed bundle
 };
 

@@ -146,9 +146,8 @@ Members each_member_of(const std::string& path, const std::vector<std::string>& 
         };
         for (const std::string& name : names) each_member(bundle, name, gather);
         if (order == MemberOrder::position)
-            std::ranges::stable_sort(found, {}, [](const Member& member) {
-                return std::pair(member.kind != ItemKind::folder, member.data_at);
-            });
+            std::ranges::stable_sort(
+                found, {}, [](const Member& member) { return std::pair(member.kind != ItemKind::folder, member.data_at); });
         for (const Member& member : found) {
             if (!is_used(member)) continue;  // it is below two of the names
             see(bundle, member);

@@ -44,8 +44,8 @@ private:
     std::string folder_path_;
     HardLinks links_;
     Descriptor folder_;
-    bool has_unnamed_ = true;         // the file system makes files without a name
-    std::optional<WorkFolder> work_;  // otherwise: for files that have no name below the folder yet
+    bool has_unnamed_ = true;                        // the file system makes files without a name
+    std::optional<WorkFolder> work_;                 // otherwise: for files that have no name below the folder yet
     std::map<std::string, Made, std::less<>> made_;  // by the name of the file in its bundle, for its other names
     uint64_t files_ = 0, bytes_ = 0;
 };
