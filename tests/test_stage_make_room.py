@@ -122,8 +122,8 @@ for worker in range(3):
         rng, known = random.Random(SEED * 10 + worker), {}
         names = [f"{worker}.{k}" for k in range(4)]
         until = time.monotonic() + SECONDS
-        steps = 0
-        while time.monotonic() < until:
+        steps, left_scratch = 0, False
+        while time.monotonic() < until or not (left_scratch or time.monotonic() > until + 60):
             name, other = rng.sample(names, 2)
             what = rng.choice(["new", "append", "append", "update", "remove", "rename", "read", "read", "temporary", "chmod"])
             text = f"{steps} " * rng.randint(1, 300)
@@ -146,6 +146,7 @@ for worker in range(3):
             found = [each for each in sorted(os.listdir("out")) if each.startswith(f"{worker}.")]
             context = f"{worker}: after {what} {name} {other}"
             if found != sorted(known): print(f"{context}: {found} are there, not {sorted(known)}"); os._exit(1)
+            left_scratch = left_scratch or (name in known and not on_scratch(name))
             if name in known and get(name) != known[name]: print(f"{context}: other text"); os._exit(1)
         import json
         with open(f"known.{worker}", "w") as file: json.dump(known, file)
@@ -158,7 +159,8 @@ sys.exit(any(failed))
 
 @pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.full)])
 def test_files_that_are_changed_all_the_time_are_never_lost_or_doubled(eager: Staged, seed: int, seconds: int) -> None:
-    """Three processes make, change, rename and remove files, which are delivered at the same moment."""
+    """Three processes make, change, rename and remove files, which are delivered at the same moment. On a busy machine they work
+    until that has happened."""
     done = run(eager, CHANGES.replace("SECONDS", str(seconds)).replace("SEED", str(seed % 100_000)))
     assert done.returncode == 0, done.stdout + done.stderr
     delivered = re.search(r"([\d,]+) files?, .* had been delivered while the program ran", done.stderr)
