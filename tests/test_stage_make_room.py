@@ -21,7 +21,7 @@ EAGER = """
 import sys
 sys.path.insert(0, {python!r})
 from tailrace.stage import room_maker
-room_maker.QUIET_S, room_maker.LOOK_S, room_maker.SHARE_OF_TIME = 0.0, 0.001, 0
+room_maker.QUIET_S, room_maker.LOOK_S, room_maker.SHARE_OF_TIME, room_maker.AGAIN_S = 0.0, 0.001, 0, 0.0
 from tailrace.cli import main
 sys.exit(main())
 """
