@@ -136,7 +136,7 @@ uint32_t real_folder(int directory, const char* folder, uint32_t bytes, char* to
 }
 
 void PlacedPath::lead(const char* path) {
-    if (reinterpret_cast<uint64_t>(path) < 4096) return;  // not a valid pointer: the kernel reports the error
+    if (!raw::is_pointer(path)) return;
     const size_t bytes = strnlen(path, 4096);
     const auto* slash = static_cast<const char*>(memrchr(path, '/', bytes));
     const auto begin = static_cast<uint32_t>(slash == nullptr ? 0 : slash - path + 1);

@@ -169,7 +169,7 @@ void ChangingNames::end() {
 void forget_folders() { generation.fetch_add(1, std::memory_order_relaxed); }
 
 void StagedPath::lead() {
-    if (reinterpret_cast<uint64_t>(path_) < 4096) return;  // not a valid pointer: the kernel reports the error
+    if (!raw::is_pointer(path_)) return;
     uint64_t bytes = strnlen(path_, 4096);
     if (bytes == 0 || bytes >= 4096) return;
     const uint64_t all_bytes = bytes;
@@ -287,7 +287,7 @@ bool StagedPath::make_folders() const {
 }
 
 bool read_link(int directory, const char* path, char* to) {
-    if (reinterpret_cast<uint64_t>(path) < 4096) return false;
+    if (!raw::is_pointer(path)) return false;
     char text[4096];
     const int64_t bytes = raw::call(SYS_readlinkat, directory, raw::address(path), raw::address(text), sizeof text);
     if (bytes <= 0 || bytes == sizeof text) return false;
@@ -302,7 +302,7 @@ bool read_link(int directory, const char* path, char* to) {
 
 bool has_folder(int directory, const char* path) {
     char parent[4096];
-    if (reinterpret_cast<uint64_t>(path) < 4096 || *path == '\0') return false;  // the kernel reports the error
+    if (!raw::is_pointer(path) || *path == '\0') return false;
     uint64_t bytes = raw::put_text(parent, path, sizeof parent);
     while (bytes > 1 && parent[bytes - 1] == '/') parent[--bytes] = '\0';
     char* const slash = strrchr(parent, '/');

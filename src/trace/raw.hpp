@@ -58,6 +58,12 @@ inline uint64_t put_number(char* to, uint64_t number) {
     return length;
 }
 
+// Whether the pointer may be one of a text. The kernel reports the error of a call with another one.
+inline bool is_pointer(const char* text) {
+    constexpr uint64_t kFirstPage = 4096;
+    return reinterpret_cast<uint64_t>(text) >= kFirstPage;
+}
+
 // Copies a text and a zero byte, cut to `room` bytes. Returns the length of the copy, without the zero byte.
 inline uint64_t put_text(char* to, const char* from, uint64_t room) {
     uint64_t length = 0;
