@@ -50,7 +50,7 @@ constexpr char kUsage[] =
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
     "       tailraced list BUNDLE|FOLDER [NAME...]\n"
-    "       tailraced contents BUNDLE|FOLDER [NAME...]\n"
+    "       tailraced contents BUNDLE|FOLDER\n"
     "       tailraced extract BUNDLE|FOLDER INTO [NAME...]\n";
 
 void print(const Json& line) {
@@ -346,15 +346,14 @@ int search_leftovers(const std::string& folder, int count, char** words) {
     return 0;
 }
 
-// `bytes` differs from those of the member only for another name of a file.
-void print_member(const BundleReader& bundle, const Member& member, uint64_t bytes) {
+void print_member(const BundleReader& bundle, const Member& member) {
     constexpr const char* kKinds[] = {"file", "symbolic_link", "hard_link", "folder"};
     print({{"kind", "member"},
            {"name", escaped_name(member.name)},
            {"type", kKinds[static_cast<int>(member.kind)]},
            {"link", escaped_name(member.link)},
            {"mode", member.mode},
-           {"bytes", bytes},
+           {"bytes", member.data_bytes},
            {"mtime_ns", member.mtime_ns},
            {"data_at", member.data_at},
            {"bundle", escaped_name(bundle.path())}});
@@ -364,7 +363,7 @@ int list(const std::string& path, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
     uint64_t shown = 0;
     const Members members = each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) {
-        print_member(bundle, member, member.data_bytes);
+        print_member(bundle, member);
         ++shown;
     });
     print({{"kind", "end"},
@@ -377,18 +376,19 @@ int list(const std::string& path, const std::vector<std::string>& names) {
 
 // Prints each member, and behind the line of a file its bytes in pieces. Each piece has a line before it, so that an error may come
 // in the place of any. The bytes of a file with several names come behind each of them.
-int print_contents(const std::string& path, const std::vector<std::string>& names) {
+int print_contents(const std::string& path) {
     const auto print_one = [](const BundleReader& bundle, const Member& member) {
         const Member file = file_of(bundle, member);
-        const uint64_t bytes = file.kind == ItemKind::file ? file.data_bytes : 0;
-        print_member(bundle, member, bytes);
-        if (bytes == 0) return;
+        Member shown = member;
+        shown.data_bytes = file.kind == ItemKind::file ? file.data_bytes : 0;
+        print_member(bundle, shown);
+        if (shown.data_bytes == 0) return;
         each_piece_of(bundle, file, [](std::span<const char> piece) {
             print({{"kind", "piece"}, {"bytes", piece.size()}});
             if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) fail_system("write", "standard output", errno);
         });
     };
-    each_member_of(path, names, print_one, MemberOrder::position);
+    each_member_of(path, {""}, print_one, MemberOrder::position);
     print({{"kind", "end"}});
     return 0;
 }
@@ -424,7 +424,7 @@ int main(int count, char** words) {
         if (count >= 3 && std::strcmp(words[1], "status") == 0) return show_status(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "scavenge") == 0) return search_leftovers(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));
-        if (count >= 3 && std::strcmp(words[1], "contents") == 0) return print_contents(words[2], names_of(count, words, 3));
+        if (count == 3 && std::strcmp(words[1], "contents") == 0) return print_contents(words[2]);
         if (count >= 4 && std::strcmp(words[1], "extract") == 0) return extract(words[2], words[3], names_of(count, words, 4));
         std::fputs(kUsage, stderr);
         return 2;

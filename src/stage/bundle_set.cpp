@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,6 +15,8 @@
 
 namespace tailrace {
 namespace {
+
+constexpr size_t kMostOpen = 4;  // bundles
 
 // The parts of a bundle's file name NODE-TOKEN-NUMBER.tar or NODE-TOKEN-NUMBER.tar.zst. `drain` is NODE-TOKEN; empty: the file is
 // not named like a bundle.
@@ -39,28 +40,6 @@ BundleName parsed(std::string_view path) {
     if (token == std::string_view::npos || drain.size() - token - 1 != kToken) return {};
     return {std::string(drain), std::stoull(std::string(digits))};
 }
-
-// Bundles that are read twice. A few stay open in between, because reading the index of a large one takes milliseconds.
-class KeptReaders {
-public:
-    // Valid until the next call, or as long as this object if it is kept.
-    const BundleReader& open(const std::string& path) {
-        if (const auto found = kept_.find(path); found != kept_.end()) return *found->second;
-        last_.reset();  // before another index is read, so that only one that is not kept takes memory
-        last_ = std::make_unique<BundleReader>(path);
-        return *last_;
-    }
-    void keep() {
-        if (!last_ || kept_.size() >= kMost) return;
-        const std::string path = last_->path();
-        kept_.emplace(path, std::move(last_));
-    }
-
-private:
-    static constexpr size_t kMost = 4;
-    std::map<std::string, std::unique_ptr<BundleReader>> kept_;
-    std::unique_ptr<BundleReader> last_;
-};
 
 bool is_folder(const std::string& path) {
     struct stat status;
@@ -95,7 +74,8 @@ std::vector<std::string> bundles_in(const std::string& path) {
 
 Members each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see, MemberOrder order) {
     std::vector<std::string> bundles = bundles_in(path);
-    KeptReaders kept;
+    std::map<std::string, BundleReader> open;  // a few stay open for the second reading: that of a large index takes milliseconds
+    const auto reader_of = [&](const std::string& one) -> const BundleReader& { return open.try_emplace(one, one).first->second; };
     // Find the bundle of each name first, so that `see` is never called if a name is missing, or two drains have delivered it.
     std::map<std::string, std::string, std::less<>> places;  // name -> the bundle whose copy is used
     std::vector<bool> is_found(names.size(), false), was_taken(names.size(), false);
@@ -103,7 +83,7 @@ Members each_member_of(const std::string& path, const std::vector<std::string>& 
     if (is_folder(path)) taken.emplace(path);
     Members members;
     for (const std::string& one : bundles) {
-        const BundleReader& bundle = kept.open(one);
+        const BundleReader& bundle = reader_of(one);
         members.all += bundle.count();
         const std::string drain = drain_of_bundle(bundle.path());
         size_t i = 0;
@@ -121,7 +101,7 @@ Members each_member_of(const std::string& path, const std::vector<std::string>& 
         };
         const size_t before = places.size();
         for (; i < names.size(); ++i) each_member(bundle, names[i], place);
-        if (places.size() > before) kept.keep();
+        if (places.size() == before || open.size() > kMostOpen) open.erase(one);
     }
     for (size_t i = 0; i < names.size(); ++i) {
         if (is_found[i] || names[i].empty()) continue;
@@ -135,24 +115,19 @@ Members each_member_of(const std::string& path, const std::vector<std::string>& 
     for (const auto& [name, bundle] : places) used.insert(bundle);
     for (const std::string& one : bundles) {
         if (!used.contains(one)) continue;
-        const BundleReader& bundle = kept.open(one);
+        const BundleReader& bundle = reader_of(one);
         std::vector<Member> found;
-        const auto is_used = [&](const Member& member) {
-            const auto at = places.find(member.name);
-            return at != places.end() && at->second == bundle.path();
-        };
-        const auto gather = [&](const Member& member) {
-            if (is_used(member)) found.push_back(member);
-        };
-        for (const std::string& name : names) each_member(bundle, name, gather);
+        for (const std::string& name : names) each_member(bundle, name, [&](const Member& member) { found.push_back(member); });
         if (order == MemberOrder::position)
             std::ranges::stable_sort(
                 found, {}, [](const Member& member) { return std::pair(member.kind != ItemKind::folder, member.data_at); });
         for (const Member& member : found) {
-            if (!is_used(member)) continue;  // it is below two of the names
+            const auto at = places.find(member.name);
+            if (at == places.end() || at->second != bundle.path()) continue;
             see(bundle, member);
-            places.erase(places.find(member.name));
+            places.erase(at);
         }
+        open.erase(one);
     }
     return members;
 }

@@ -108,16 +108,14 @@ void Extraction::set_attributes(const BundleReader& bundle, const Member& member
 }
 
 // A file that has no name below the folder, so that a killed extraction leaves none.
-Descriptor Extraction::new_file(int parent, const Member& member) {
+Descriptor Extraction::new_file(int parent) {
     constexpr mode_t kOwn = S_IRUSR | S_IWUSR;
     if (has_unnamed_) {
         Descriptor file(::openat(parent, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kOwn));
         if (file.is_open()) return file;
-        if (errno == ENOSPC || errno == EDQUOT || errno == EACCES || errno == EROFS || errno == EIO) fail_at("create", member);
-        has_unnamed_ = false;  // such as NFS
+        has_unnamed_ = false;  // such as NFS; other errors come again below
     }
     if (!work_) make_work_folder();
-    ::unlinkat(work_->descriptor(), kTemporary, 0);  // of a file that could not get its name
     Descriptor file(::openat(work_->descriptor(), kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwn));
     if (!file.is_open()) fail_system("create", work_->path() + "/" + kTemporary, errno);
     return file;
@@ -136,11 +134,16 @@ void Extraction::give_name(int file, int parent, const std::string& name, const 
                  folder_path_, ": name a folder of one file system with --into");
         fail_at("make", member);
     }
-    ::unlinkat(work_->descriptor(), kTemporary, 0);
 }
 
 void Extraction::make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
-    const Descriptor file = new_file(parent, member);
+    const Descriptor file = new_file(parent);
+    struct Removal {
+        const Extraction& of;
+        ~Removal() {
+            if (!of.has_unnamed_) ::unlinkat(of.work_->descriptor(), kTemporary, 0);
+        }
+    } const removal{*this};
     uint64_t at = 0;
     each_piece_of(bundle, member, [&](std::span<const char> piece) {
         write_fully(file.get(), at, piece.data(), piece.size(), folder_path_ + "/" + std::string(member.name));

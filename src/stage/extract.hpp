@@ -33,7 +33,7 @@ private:
 
     void begin();
     void make_work_folder();
-    Descriptor new_file(int parent, const Member& member);
+    Descriptor new_file(int parent);
     void give_name(int file, int parent, const std::string& name, const Member& member);
     void make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
     void make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name);

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from tailrace.compare.contents import Contents
-from tailrace.compare.outputs import AS_BEFORE, Entry, Outputs, checksum_of_file
+from tailrace.compare.outputs import AS_BEFORE, Entry, Outputs, checksum_of
 
 Read = Callable[[str], Contents | None]  # what the NetCDF or HDF5 file of a path says
 
@@ -104,6 +104,6 @@ class _First:
             return entry
         if name not in self.as_it_was:
             path = os.path.join(self.source, name)
-            self.as_it_was[name] = replace(entry, content=checksum_of_file(path), says=self.read(path))
+            self.as_it_was[name] = replace(entry, content=checksum_of(path), says=self.read(path))
         was = self.as_it_was[name]
         return replace(entry, content=was.content, says=was.says)

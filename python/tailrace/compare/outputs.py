@@ -17,7 +17,7 @@ from tailrace.place.mapping import Mapping as PlaceMapping
 from tailrace.stage import bundles
 
 READERS = 8  # threads that read files
-MOST_READ = 1 << 20  # bytes at once
+DIGEST = "blake2b"
 EXTRACTED = 100  # files of bundles at once, because a command line is limited
 PERMISSIONS = 0o777  # of a file in a bundle
 AS_BEFORE = "as before"  # instead of the checksum of a file that a run has not changed
@@ -134,7 +134,7 @@ def with_bundled(outputs: Outputs, folder: Path, below: str, extracted: Path, re
         if member["type"] == "symbolic_link":
             entries[key] = Entry("link", 0, 0, member["link"])
         elif member["type"] != "folder":
-            checksum = _checksum(pieces)
+            checksum = _checksum_of_pieces(pieces)
             entries[key] = Entry("file", member["mode"] & PERMISSIONS, member["bytes"], checksum)
             if reading.is_read(key, checksum):
                 to_read[member["name"]] = key
@@ -190,16 +190,16 @@ def _checksums(found: Iterable[tuple[str, os.stat_result]]) -> dict[str, str]:
     """Of the regular files among these. Several at a time, because each small file of a server takes a millisecond."""
     files = [path for path, status in found if stat.S_ISREG(status.st_mode)]
     with ThreadPoolExecutor(READERS) as pool:
-        return dict(zip(files, pool.map(checksum_of_file, files), strict=True))
+        return dict(zip(files, pool.map(checksum_of, files), strict=True))
 
 
-def checksum_of_file(path: str) -> str:
+def checksum_of(path: str) -> str:
     with open(path, "rb") as file:
-        return _checksum(iter(lambda: file.read(MOST_READ), b""))
+        return hashlib.file_digest(file, DIGEST).hexdigest()
 
 
-def _checksum(pieces: Iterable[bytes]) -> str:
-    digest = hashlib.blake2b()
+def _checksum_of_pieces(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.new(DIGEST)
     for piece in pieces:
         digest.update(piece)
     return digest.hexdigest()
